@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tensors and metadata does this folder or file hold? One view over a Hugging Face folder (single or
+// sharded safetensors), a GGUF file and a lone config. Opening reads headers only; tensor bytes are mapped on
+// first use. Everything that is wrong becomes a finding; opening fails only when nothing at all can be said
+// about the path. An Artifact owns its mappings; spans it hands out live as long as it does. Reading is safe
+// from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/finding.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "base/units.h"
+
+namespace plimsoll::artifact {
+
+enum class Form { kSafetensors, kGguf, kConfigOnly, kTokenizerOnly };
+
+enum class FileRole {
+  kWeights,
+  kIndex,
+  kConfig,
+  kGenerationConfig,
+  kTokenizer,
+  kTemplate,
+  kProcessor,
+  kLicense,
+  kReadme,
+  kCode,
+  kOther
+};
+std::string_view to_string(FileRole role);
+
+struct File {
+  std::string path;  // relative to the model root; the file's own name for a lone file
+  Bytes bytes;
+  FileRole role = FileRole::kOther;
+};
+
+struct Tensor {
+  std::string name;  // as the file spells it
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t>
+      shape;     // outermost first, as safetensors; GGUF's dimensions are reversed into this order
+  int file = 0;  // index into files()
+  std::int64_t offset_bytes = 0;  // from the start of the file
+  std::int64_t bytes = 0;
+  std::int64_t elements() const;
+};
+
+class Artifact {
+ public:
+  virtual ~Artifact() = default;
+
+  virtual Form form() const = 0;
+  virtual const std::string& root() const = 0;  // folder, or the file itself
+  virtual const std::vector<File>& files() const = 0;
+  virtual const std::vector<Tensor>& tensors() const = 0;  // in file order; each name once
+  const Tensor* find(std::string_view name) const;
+
+  /// config.json as it stands; for GGUF an object of all metadata keys (arrays included). Null when there is
+  /// none.
+  virtual const Json& config() const = 0;
+  /// generation_config.json, tokenizer_config.json, ... of the folder by file name; null when absent or
+  /// unreadable. Small JSON files (<= 64 MiB) only. Read on demand, cached.
+  virtual const Json& json_file(std::string_view name) const = 0;
+  /// Any other small text file of the folder (chat_template.jinja). Errors: kMalformed when absent or too
+  /// large.
+  virtual Result<std::string> text_file(std::string_view name) const = 0;
+
+  /// The stored bytes of a tensor, mapped from the file.
+  /// Errors: kMalformed when the file is absent or ends before the tensor does.
+  virtual Result<std::span<const std::byte>> data(const Tensor& tensor) const = 0;
+
+  /// Faults of files, headers, index and so on; `inspect` adds the ones that need more knowledge.
+  virtual const Findings& findings() const = 0;
+};
+
+/// Opens MODEL: a folder, a .gguf file, a lone *.json config, or a lone tokenizer file.
+/// Errors: kMalformed when the path does not exist or is none of these (an org/name id included: the message
+/// says what is taken).
+Result<std::shared_ptr<const Artifact>> open(const std::string& model);
+
+/// The first error-level finding as an Error with its exit class; nothing when the artifact is sound. For
+/// verbs that must not run on broken files (serve, generate).
+std::optional<Error> first_error(const Findings& findings);
+
+}  // namespace plimsoll::artifact

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace plimsoll {
+namespace {
+
+struct Descriptor {
+  int fd = -1;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+// Opens a regular file and tells its size. O_NONBLOCK so that a named pipe in a model folder cannot hang us.
+Result<std::int64_t> open_regular(const std::string& path, Descriptor& file) {
+  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file.fd < 0)
+    return fail(ErrorCode::kMalformed, std::string("cannot open the file: ") + std::strerror(errno), path);
+  struct stat status{};
+  if (::fstat(file.fd, &status) != 0)
+    return fail(ErrorCode::kMalformed, std::string("cannot read the file's size: ") + std::strerror(errno),
+                path);
+  if (!S_ISREG(status.st_mode))
+    return fail(ErrorCode::kMalformed, "expected a regular file, found something else", path);
+  return static_cast<std::int64_t>(status.st_size);
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  Descriptor file;
+  PLIMSOLL_TRY(const std::int64_t size, open_regular(path, file));
+  MappedFile mapped;
+  if (size == 0) return mapped;
+  void* data = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (data == MAP_FAILED)
+    return fail(ErrorCode::kMalformed, std::string("cannot map the file: ") + std::strerror(errno), path);
+  mapped.data_ = static_cast<const std::byte*>(data);
+  mapped.size_ = static_cast<std::size_t>(size);
+  return mapped;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<std::string> read_file(const std::string& path, std::int64_t max_bytes) {
+  Descriptor file;
+  PLIMSOLL_TRY(const std::int64_t size, open_regular(path, file));
+  if (size > max_bytes)
+    return fail(ErrorCode::kMalformed,
+                "file has " + std::to_string(size) + " bytes, at most " + std::to_string(max_bytes) +
+                    " are read here",
+                path);
+  std::string content(static_cast<std::size_t>(size), '\0');
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t got = ::read(file.fd, content.data() + done, content.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return fail(ErrorCode::kMalformed, std::string("cannot read the file: ") + std::strerror(errno), path);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  content.resize(done);
+  return content;
+}
+
+Status write_file(const std::string& path, std::string_view content) {
+  const std::string temporary = path + ".partial." + std::to_string(::getpid());
+  const auto failed = [&](const char* what) {
+    const std::string reason = std::strerror(errno);
+    ::unlink(temporary.c_str());
+    return fail(ErrorCode::kUsage, std::string(what) + ": " + reason, path,
+                "check that the folder exists and is writable");
+  };
+  {
+    Descriptor file;
+    file.fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file.fd < 0) return failed("cannot create the file");
+    while (!content.empty()) {
+      const ssize_t put = ::write(file.fd, content.data(), content.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return failed("cannot write the file");
+      content.remove_prefix(static_cast<std::size_t>(put));
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("cannot put the file in place");
+  return {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files as bytes: mapped read-only (weights), or read whole with a limit (configs).
+// A MappedFile owns its mapping and is movable; its bytes stay at one address for its life and may be read by
+// any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace plimsoll {
+
+class MappedFile {
+ public:
+  /// Maps a regular file for reading; an empty file maps to no bytes.
+  /// Errors: kMalformed when it is absent, no regular file, or cannot be opened.
+  static Result<MappedFile> open(const std::string& path);
+
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// The whole file. Errors: kMalformed when absent, unreadable, no regular file, or larger than `max_bytes`.
+Result<std::string> read_file(const std::string& path, std::int64_t max_bytes = std::int64_t{256} << 20);
+
+/// Writes atomically: a temporary file beside `path`, then a rename. Errors: kUsage naming the system's
+/// reason.
+Status write_file(const std::string& path, std::string_view content);
+
+}  // namespace plimsoll

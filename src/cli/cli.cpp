@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+#include <vector>
+
+#include "base/log.h"
+#include "base/mapped_file.h"
+#include "cli/verbs.h"
+
+namespace plimsoll::cli {
+
+void add_common_flags(CLI::App& verb, CommonFlags& flags) {
+  verb.add_option("--format", flags.format, "text for people, json for programs")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  verb.add_option("-o", flags.output, "write the result to this file instead of stdout");
+  verb.add_flag("-q", flags.quiet, "no progress on stderr");
+  verb.add_flag("-v", flags.verbose, "more on stderr");
+}
+
+int exit_status(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kNo:
+      return 1;
+    case ErrorCode::kUsage:
+      return 2;
+    case ErrorCode::kMalformed:
+      return 3;
+    case ErrorCode::kUnsupported:
+      return 4;
+    case ErrorCode::kNetwork:
+      return 5;
+    case ErrorCode::kInternal:
+      return 70;
+  }
+  return 70;
+}
+
+Status write_output(const CommonFlags& flags, std::string_view text) {
+  if (!flags.output.empty()) return write_file(flags.output, text);
+  std::cout.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
+  return {};
+}
+
+int report_error(const CommonFlags& flags, const Error& error) {
+  std::cerr << "plimsoll: " << error.describe() << "\n";
+  if (flags.is_json()) {
+    Json body = Json::object({{"code", to_string(error.code)},
+                              {"message", error.message},
+                              {"where", error.where},
+                              {"fix", error.fix}});
+    std::cout << dump_pretty(Json::object({{"schema", "plimsoll.error/1"}, {"error", std::move(body)}}))
+              << std::flush;
+  }
+  return exit_status(error.code);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("plimsoll: from a folder of numbers to served, measured tokens without surprises", "plimsoll");
+  app.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
+  app.require_subcommand(1);
+  std::vector<Verb> verbs;
+  const std::vector<Verb (*)(CLI::App&)> adders = {};
+  for (const auto& add : adders) verbs.push_back(add(app));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int status = app.exit(error);  // prints help, version or the usage error
+    return status == 0 ? 0 : exit_status(ErrorCode::kUsage);
+  }
+  try {
+    for (const Verb& verb : verbs)
+      if (verb.command->parsed()) return verb.run();
+  } catch (const std::exception& error) {
+    std::cerr << "plimsoll: internal error: " << error.what() << "; please report it\n";
+    return exit_status(ErrorCode::kInternal);
+  }
+  return exit_status(ErrorCode::kUsage);
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+int main(int argc, char** argv) {
+  return plimsoll::cli::run(argc, argv);
+}

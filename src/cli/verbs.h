@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all verbs share: the output flags, printing a document or an error once, and the table from error to
+// exit status.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace plimsoll::cli {
+
+enum class Format { kText, kJson, kHtml, kCsv };
+
+/// Flags that every verb has: --format, -o, -q, -v.
+struct CommonFlags {
+  std::string format = "text";
+  std::string output;  // -o FILE; empty: stdout
+  bool quiet = false;
+  bool verbose = false;
+  bool is_json() const { return format == "json"; }
+};
+void add_common_flags(CLI::App& verb, CommonFlags& flags);
+
+/// The one table from error code to exit status.
+int exit_status(ErrorCode code);
+
+/// Writes to stdout or the -o file. Errors: kUsage when the file cannot be written.
+Status write_output(const CommonFlags& flags, std::string_view text);
+
+/// Prints an error once: one to three lines on stderr, and with --format json the plimsoll.error/1 document
+/// on stdout. Returns the exit status.
+int report_error(const CommonFlags& flags, const Error& error);
+
+/// A verb registers its subcommand and flags on `app` and returns what runs it; the result is the exit
+/// status.
+using Runner = std::function<int()>;
+struct Verb {
+  CLI::App* command = nullptr;
+  Runner run;
+};
+Verb add_inspect(CLI::App& app);
+Verb add_plan(CLI::App& app);
+Verb add_tokens(CLI::App& app);
+Verb add_generate(CLI::App& app);
+Verb add_serve(CLI::App& app);
+Verb add_bench(CLI::App& app);
+Verb add_verify(CLI::App& app);
+Verb add_demo(CLI::App& app);
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tokens come next, for whom? The transformer graph over a paged KV pool, stepped by the scheduler.
+// The engine speaks token ids only. One thread calls it (serve gives it a thread of its own); inside it uses
+// a pool of `threads` workers. It owns the KV pool and keeps the artifact alive for its mapped weights.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "artifact/artifact.h"
+#include "base/dtype.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "model/model.h"
+
+namespace plimsoll::engine {
+
+using TokenId = std::int32_t;
+using RequestId = std::uint64_t;
+
+enum class ComputeMode {
+  kAuto,
+  kFloat32
+};  // kFloat32: f32 activations and KV, the mode of the reference tolerance
+enum class Batching { kContinuous, kStatic };
+
+struct EngineOptions {
+  ComputeMode mode = ComputeMode::kAuto;
+  int threads = 0;                            // 0: one per core
+  int block_size = 16;                        // tokens per KV block
+  std::optional<std::int64_t> max_model_len;  // default: the model's context
+  std::optional<Bytes> kv_cache_bytes;        // default: from free memory, see memory room
+  std::optional<std::int64_t> num_blocks;     // overrides kv_cache_bytes
+  int max_num_seqs = 64;
+  int max_num_batched_tokens = 512;
+  bool enable_prefix_caching = true;
+  Batching batching = Batching::kContinuous;
+};
+
+struct SamplingParams {
+  std::int64_t max_tokens = 16;
+  std::int64_t min_tokens = 0;
+  double temperature = 1.0;  // 0: greedy
+  double top_p = 1.0;
+  int top_k = 0;  // 0 or -1: all
+  double min_p = 0.0;
+  double presence_penalty = 0.0;
+  double frequency_penalty = 0.0;
+  double repetition_penalty = 1.0;
+  std::optional<std::uint64_t> seed;
+  bool ignore_eos = false;
+  std::vector<TokenId> stop_token_ids;  // end the sequence; the caller adds the tokenizer's stop ids
+  std::vector<std::pair<TokenId, double>> logit_bias;
+  std::optional<int> logprobs;  // top N of each generated token (0: its own only)
+  std::optional<int> prompt_logprobs;
+  bool return_step_logits = false;  // raw logits of every generated token
+  bool return_prompt_logits = false;
+};
+
+struct TokenLogprob {
+  TokenId token = 0;
+  double logprob = 0.0;
+  std::vector<std::pair<TokenId, double>> top;  // most likely first
+};
+
+enum class FinishReason { kStop, kLength, kCancelled, kError };
+std::string_view to_string(FinishReason reason);  // stop length abort error
+
+/// What one step brought for one request.
+struct Output {
+  RequestId request = 0;
+  std::vector<TokenId> tokens;                               // new tokens, in order; a stop token is included
+  std::vector<TokenLogprob> logprobs;                        // one per new token when asked
+  std::vector<std::vector<float>> logits;                    // raw [vocab] per new token when asked
+  std::vector<std::vector<float>> prompt_logits;             // [prompt tokens][vocab], once, when asked
+  std::vector<std::optional<TokenLogprob>> prompt_logprobs;  // once, when asked; the first entry is empty
+  std::optional<FinishReason> finish;
+  std::optional<TokenId> stop_token;      // the token that ended it, when kStop
+  std::int64_t cached_prompt_tokens = 0;  // of the prompt, found in the prefix cache
+  std::string error;                      // kError: why
+};
+
+/// Exact sizes of a loaded engine; the numbers of the start-up line.
+struct MemoryReport {
+  Bytes weights;   // stored bytes of the tensors in use (buffers included)
+  Bytes kv_cache;  // the pool
+  Bytes kv_bytes_per_token;
+  Blocks num_blocks;
+  int block_size = 0;
+  Tokens kv_tokens;  // num_blocks * block_size
+  Tokens max_model_len;
+};
+
+struct EngineStats {
+  std::int64_t running = 0, waiting = 0;
+  Blocks blocks_total, blocks_used, blocks_cached;
+  std::int64_t prefix_queries_tokens = 0, prefix_hits_tokens = 0, preemptions = 0;
+};
+
+class Engine {
+ public:
+  /// Loads weights and lays out the pool. Nothing is read of a model that does not fit.
+  /// Errors: kUnsupported (stored type or architecture the engine lacks), kMalformed (tensor missing or
+  /// misshaped),
+  ///         kNo (weights do not fit memory, pool holds less than one request of max_model_len; names the
+  ///         longest that fits).
+  static Result<std::unique_ptr<Engine>> load(std::shared_ptr<const artifact::Artifact> artifact,
+                                              const model::ModelSpec& spec, const EngineOptions& options);
+  virtual ~Engine() = default;
+
+  virtual MemoryReport memory() const = 0;
+  virtual EngineStats stats() const = 0;
+  virtual std::int64_t vocab_size() const = 0;
+
+  /// Queues a request. `priority`: lower runs earlier.
+  /// Errors: kUsage for an empty prompt, ids outside the vocabulary, or a prompt that leaves no room for one
+  /// token within
+  ///         max_model_len ("maximum context length is N tokens"); kNo when it can never fit the pool.
+  virtual Result<RequestId> add(std::vector<TokenId> prompt, const SamplingParams& params, int priority = 0,
+                                std::string cache_salt = {}) = 0;
+  /// Frees the request's blocks at once; its next and last output has finish kCancelled. Unknown ids are
+  /// ignored.
+  virtual void cancel(RequestId request) = 0;
+  /// True while a request is waiting or running.
+  virtual bool has_work() const = 0;
+  /// One scheduler step and one forward pass. Returns what became known, possibly nothing.
+  virtual std::vector<Output> step() = 0;
+
+  /// Bytes of the KV pool that the system has made resident, read from the page tables (mincore), not
+  /// computed.
+  virtual Bytes resident_kv_bytes() const = 0;
+};
+
+}  // namespace plimsoll::engine

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic: knows arrays, never models. Every function exists in a scalar form and in forms for wider
+// instruction sets; select() picks at run time. The same output element is summed in the same order of K
+// whatever the number of rows or threads, so results do not depend on batching. Caller owns all memory;
+// functions are safe on disjoint outputs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace plimsoll::kernels {
+
+enum class Isa { kScalar, kAvx2, kAvx512 };
+std::string_view to_string(Isa isa);
+/// Instruction sets this processor can run, widest last. Always holds kScalar.
+std::vector<Isa> available_isas();
+
+/// True for the stored types that to_float and matmul take.
+bool can_read(DType dtype);
+
+/// One table of functions per instruction set.
+struct Kernels {
+  Isa isa;
+
+  /// Dequantizes or widens `elements` stored numbers (whole blocks). out: [elements]
+  void (*to_float)(DType dtype, const std::byte* stored, std::int64_t elements, float* out);
+  /// out[i] = values[i] rounded to bf16 (nearest even).
+  void (*to_bf16)(const float* values, std::int64_t elements, std::uint16_t* out);
+
+  /// out[t, r] = sum_k x[t, k] * w[r, k] for rows r in [row_begin, row_end).
+  /// x: [tokens, columns], w: [rows, columns] stored as `dtype` row by row, out: [tokens, out_stride].
+  /// scratch: [columns] floats of the calling thread.
+  void (*matmul)(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t row_begin,
+                 std::int64_t row_end, const float* x, std::int64_t tokens, float* out,
+                 std::int64_t out_stride, float* scratch);
+
+  /// out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i].  x, weight, out: [n]; out may be x.
+  void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* out);
+  /// out[i] = silu(gate[i]) * up[i].  [n]; out may be gate.
+  void (*silu_mul)(const float* gate, const float* up, std::int64_t n, float* out);
+  /// sum_i a[i] * b[i], [n].
+  float (*dot_f32)(const float* a, const float* b, std::int64_t n);
+  float (*dot_bf16)(const float* a, const std::uint16_t* b, std::int64_t n);
+  /// out[i] += scale * x[i], [n].
+  void (*add_scaled_f32)(float scale, const float* x, std::int64_t n, float* out);
+  void (*add_scaled_bf16)(float scale, const std::uint16_t* x, std::int64_t n, float* out);
+};
+
+/// The kernels of one instruction set; it must be in available_isas().
+const Kernels& kernels_for(Isa isa);
+/// The widest available, or what the environment variable PLIMSOLL_ISA (scalar avx2 avx512) names.
+const Kernels& select();
+
+/// Rotates pairs of q or k in place: (x[a], x[b]) by angle position * inverse_frequency[i].
+/// x: [heads, head_dim]; cos, sin: [rotary_dim/2]; interleaved: a=2i, b=2i+1, else a=i, b=i+rotary_dim/2.
+void rope(float* x, int heads, int head_dim, int rotary_dim, bool interleaved, const float* cos,
+          const float* sin);
+
+/// Turns scores into probabilities in place. [n]
+void softmax(float* scores, std::int64_t n);
+
+}  // namespace plimsoll::kernels
