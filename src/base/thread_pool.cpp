@@ -6,7 +6,8 @@
 namespace plimsoll {
 namespace {
 
-// Loops of one decode step are some 10 us apart: worth a short spin, not worth burning a core that others need.
+// Loops of one decode step are some 10 us apart: worth a short spin, not worth burning a core that others
+// need.
 constexpr int kSpins = 2000;
 
 void spin_hint() {
@@ -51,7 +52,8 @@ void ThreadPool::run(std::int64_t num_chunks, const std::function<void(std::int6
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   take_chunks(0);
-  for (int busy = busy_workers_.load(std::memory_order_acquire); busy != 0; busy = busy_workers_.load(std::memory_order_acquire))
+  for (int busy = busy_workers_.load(std::memory_order_acquire); busy != 0;
+       busy = busy_workers_.load(std::memory_order_acquire))
     wait_for_change(busy_workers_, busy);
 }
 

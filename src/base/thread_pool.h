@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed team of threads for loops of independent chunks. Chunks are taken from one counter, so a thread that loses
-// its core does not hold the others up. One caller at a time; the caller works too. Owns its threads.
+// A fixed team of threads for loops of independent chunks. Chunks are taken from one counter, so a thread
+// that loses its core does not hold the others up. One caller at a time; the caller works too. Owns its
+// threads.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls work(chunk, thread) once for every chunk in [0, num_chunks); thread is in [0, threads()). Returns when all are
-  /// done. What the chunks wrote is visible to the caller afterwards.
+  /// Calls work(chunk, thread) once for every chunk in [0, num_chunks); thread is in [0, threads()). Returns
+  /// when all are done. What the chunks wrote is visible to the caller afterwards.
   void run(std::int64_t num_chunks, const std::function<void(std::int64_t chunk, int thread)>& work);
 
  private:

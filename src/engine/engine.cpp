@@ -19,10 +19,14 @@ namespace plimsoll::engine {
 
 std::string_view to_string(FinishReason reason) {
   switch (reason) {
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kCancelled: return "abort";
-    case FinishReason::kError: return "error";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kCancelled:
+      return "abort";
+    case FinishReason::kError:
+      return "error";
   }
   return "error";
 }
@@ -41,14 +45,17 @@ struct Request {
   bool wants_prompt_rows() const { return params.return_prompt_logits || params.prompt_logprobs; }
 };
 
-// Facts of this engine that the layers' arithmetic does not cover yet: refused by name before anything is loaded.
+// Facts of this engine that the layers' arithmetic does not cover yet: refused by name before anything is
+// loaded.
 Status check_supported(const model::ModelSpec& spec) {
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     const auto& layer = spec.layers[i];
     const std::string where = fmt::format("layer {}", i);
     if (!std::holds_alternative<model::Attention>(layer.mixer))
-      return fail(ErrorCode::kUnsupported, "the engine computes attention layers only", where, "use another engine for " + spec.architecture);
-    if (layer.ffn.kind != model::FfnKind::kDense || !layer.ffn.is_gated || layer.ffn.activation != model::Activation::kSilu)
+      return fail(ErrorCode::kUnsupported, "the engine computes attention layers only", where,
+                  "use another engine for " + spec.architecture);
+    if (layer.ffn.kind != model::FfnKind::kDense || !layer.ffn.is_gated ||
+        layer.ffn.activation != model::Activation::kSilu)
       return fail(ErrorCode::kUnsupported, "the engine computes dense SwiGLU feed-forward layers only", where,
                   "use another engine for " + spec.architecture);
   }
@@ -70,15 +77,16 @@ memory::EmbeddedOptions memory_options(const EngineOptions& options) {
 
 class PagedEngine final : public Engine {
  public:
-  PagedEngine(std::shared_ptr<const artifact::Artifact> artifact, const model::ModelSpec& spec, const EngineOptions& options,
-              const memory::EmbeddedPlan& plan, ModelWeights weights, RopeTable rope, KvPool pool)
+  PagedEngine(std::shared_ptr<const artifact::Artifact> artifact, const model::ModelSpec& spec,
+              const EngineOptions& options, const memory::EmbeddedPlan& plan, ModelWeights weights,
+              RopeTable rope, KvPool pool)
       : artifact_(std::move(artifact)),
         spec_(spec),
         plan_(plan),
         team_(options.threads),
         pool_(std::move(pool)),
-        graph_(spec_, std::move(weights), std::move(rope), pool_, options.block_size, options.max_num_batched_tokens, options.max_num_seqs,
-               plan.max_model_len.value, team_),
+        graph_(spec_, std::move(weights), std::move(rope), pool_, options.block_size,
+               options.max_num_batched_tokens, options.max_num_seqs, plan.max_model_len.value, team_),
         scheduler_(scheduler_options(options, plan)) {}
 
   MemoryReport memory() const override {
@@ -112,7 +120,8 @@ class PagedEngine final : public Engine {
   bool has_work() const override { return scheduler_.has_work() || !finished_early_.empty(); }
   Bytes resident_kv_bytes() const override { return pool_.resident_bytes(); }
 
-  Result<RequestId> add(std::vector<TokenId> prompt, const SamplingParams& params, int priority, std::string cache_salt) override;
+  Result<RequestId> add(std::vector<TokenId> prompt, const SamplingParams& params, int priority,
+                        std::string cache_salt) override;
   void cancel(RequestId request) override;
   std::vector<Output> step() override;
 
@@ -130,7 +139,8 @@ class PagedEngine final : public Engine {
 
   void collect_rows(const schedule::Step& step);
   void keep_prompt_rows(const schedule::Step& step);
-  void keep_prompt_row(Request& request, std::span<const TokenId> tokens, std::int64_t position, std::span<const float> logits);
+  void keep_prompt_row(Request& request, std::span<const TokenId> tokens, std::int64_t position,
+                       std::span<const float> logits);
   void choose_tokens(const schedule::Step& step, std::vector<Output>& outputs);
   Output choose_one(RequestId id, Request& request, std::span<const float> logits);
 
@@ -147,27 +157,36 @@ class PagedEngine final : public Engine {
   RequestId next_id_ = 1;
 };
 
-Result<RequestId> PagedEngine::add(std::vector<TokenId> prompt, const SamplingParams& params, int priority, std::string cache_salt) {
+Result<RequestId> PagedEngine::add(std::vector<TokenId> prompt, const SamplingParams& params, int priority,
+                                   std::string cache_salt) {
   const std::int64_t limit = plan_.max_model_len.value;
   const auto prompt_tokens = static_cast<std::int64_t>(prompt.size());
-  if (prompt.empty()) return fail(ErrorCode::kUsage, "the prompt holds no tokens", "prompt", "give at least one token");
+  if (prompt.empty())
+    return fail(ErrorCode::kUsage, "the prompt holds no tokens", "prompt", "give at least one token");
   for (const TokenId token : prompt)
     if (token < 0 || token >= spec_.vocab_size)
-      return fail(ErrorCode::kUsage, fmt::format("token id {} is outside the vocabulary of {}", token, spec_.vocab_size), "prompt", "check the tokenizer");
+      return fail(ErrorCode::kUsage,
+                  fmt::format("token id {} is outside the vocabulary of {}", token, spec_.vocab_size),
+                  "prompt", "check the tokenizer");
   if (prompt_tokens + 1 > limit)
-    return fail(ErrorCode::kUsage,
-                fmt::format("maximum context length is {} tokens; the prompt has {}, which leaves no room for an answer", limit, prompt_tokens), "prompt",
-                "shorten the prompt or raise --max-model-len");
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format(
+            "maximum context length is {} tokens; the prompt has {}, which leaves no room for an answer",
+            limit, prompt_tokens),
+        "prompt", "shorten the prompt or raise --max-model-len");
   SamplingParams bounded = params;
   bounded.max_tokens = std::clamp<std::int64_t>(params.max_tokens, 1, limit - prompt_tokens);
   const RequestId id = next_id_++;
-  // Prompt rows are only computed for tokens that are not reused: a salt of its own keeps such a request out of the prefix cache.
+  // Prompt rows are only computed for tokens that are not reused: a salt of its own keeps such a request out
+  // of the prefix cache.
   if (params.return_prompt_logits || params.prompt_logprobs) cache_salt += fmt::format("\x1f{}", id);
   Request request{bounded, Sampler(bounded, prompt), prompt_tokens, 0, false, {}, {}};
   if (params.return_prompt_logits) request.prompt_logits.resize(prompt.size());
   if (params.prompt_logprobs) request.prompt_logprobs.resize(prompt.size());
   // The last token that is chosen is never stored, hence one token less than prompt plus answer.
-  PLIMSOLL_TRY_VOID(scheduler_.add(id, std::move(prompt), Tokens(prompt_tokens + bounded.max_tokens), priority, std::move(cache_salt)));
+  PLIMSOLL_TRY_VOID(scheduler_.add(id, std::move(prompt), Tokens(prompt_tokens + bounded.max_tokens),
+                                   priority, std::move(cache_salt)));
   requests_.emplace(id, std::move(request));
   return id;
 }
@@ -190,7 +209,8 @@ void PagedEngine::collect_rows(const schedule::Step& step) {
   }
 }
 
-void PagedEngine::keep_prompt_row(Request& request, std::span<const TokenId> tokens, std::int64_t position, std::span<const float> logits) {
+void PagedEngine::keep_prompt_row(Request& request, std::span<const TokenId> tokens, std::int64_t position,
+                                  std::span<const float> logits) {
   const auto at = static_cast<std::size_t>(position);
   if (request.params.return_prompt_logits) request.prompt_logits[at].assign(logits.begin(), logits.end());
   // Row `position` predicts the token after it; the first prompt token is predicted by nothing.
@@ -203,15 +223,20 @@ void PagedEngine::keep_prompt_rows(const schedule::Step& step) {
   std::int32_t first_row = 0;
   for (const auto& work : step.work) {
     Request& request = requests_.at(work.sequence);
-    const std::int64_t wanted = request.wants_prompt_rows() ? std::clamp<std::int64_t>(request.prompt_tokens - work.first_position, 0, work.num_tokens) : 0;
+    const std::int64_t wanted =
+        request.wants_prompt_rows()
+            ? std::clamp<std::int64_t>(request.prompt_tokens - work.first_position, 0, work.num_tokens)
+            : 0;
     for (std::int64_t done = 0; done < wanted;) {
       const std::int64_t count = std::min<std::int64_t>(wanted - done, graph_.max_logit_rows());
       std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
-      for (std::int64_t i = 0; i < count; ++i) rows[static_cast<std::size_t>(i)] = first_row + static_cast<std::int32_t>(done + i);
+      for (std::int64_t i = 0; i < count; ++i)
+        rows[static_cast<std::size_t>(i)] = first_row + static_cast<std::int32_t>(done + i);
       const auto logits = graph_.logits(rows);
       for (std::int64_t i = 0; i < count; ++i)
         keep_prompt_row(request, scheduler_.tokens(work.sequence), work.first_position + done + i,
-                        logits.subspan(static_cast<std::size_t>(i * spec_.vocab_size), static_cast<std::size_t>(spec_.vocab_size)));
+                        logits.subspan(static_cast<std::size_t>(i * spec_.vocab_size),
+                                       static_cast<std::size_t>(spec_.vocab_size)));
       done += count;
     }
     first_row += static_cast<std::int32_t>(work.num_tokens);
@@ -234,7 +259,8 @@ Output PagedEngine::choose_one(RequestId id, Request& request, std::span<const f
     return output;
   }
   output.tokens.push_back(*token);
-  if (request.params.logprobs) output.logprobs.push_back(token_logprob(logits, *token, *request.params.logprobs));
+  if (request.params.logprobs)
+    output.logprobs.push_back(token_logprob(logits, *token, *request.params.logprobs));
   if (request.params.return_step_logits) output.logits.emplace_back(logits.begin(), logits.end());
   ++request.generated;
   const auto& stops = request.params.stop_token_ids;
@@ -293,21 +319,24 @@ std::vector<Output> PagedEngine::step() {
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Artifact> artifact, const model::ModelSpec& spec,
-                                             const EngineOptions& asked) {
+Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Artifact> artifact,
+                                             const model::ModelSpec& spec, const EngineOptions& asked) {
   if (const auto broken = artifact::first_error(artifact->findings())) return fail(*broken);
   PLIMSOLL_TRY_VOID(check_supported(spec));
   EngineOptions options = asked;
-  if (options.threads <= 0) options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (options.threads <= 0)
+    options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   // Maps and checks tensors; their bytes are read when they are first multiplied with.
   PLIMSOLL_TRY(ModelWeights weights, load_weights(*artifact, spec));
-  PLIMSOLL_TRY(const memory::EmbeddedPlan plan, memory::plan_embedded(spec, weights.stored, memory_options(options)));
-  PLIMSOLL_TRY(RopeTable rope, make_rope_table(spec.rope, plan.max_model_len.value, weights.rope_frequencies));
+  PLIMSOLL_TRY(const memory::EmbeddedPlan plan,
+               memory::plan_embedded(spec, weights.stored, memory_options(options)));
+  PLIMSOLL_TRY(RopeTable rope,
+               make_rope_table(spec.rope, plan.max_model_len.value, weights.rope_frequencies));
   const DType cache_dtype = options.mode == ComputeMode::kFloat32 ? DType::kF32 : DType::kBF16;
   PLIMSOLL_TRY(KvPool pool, KvPool::create(spec, cache_dtype, plan.num_blocks, plan.block_size));
   options.block_size = plan.block_size;
-  return std::unique_ptr<Engine>(
-      std::make_unique<PagedEngine>(std::move(artifact), spec, options, plan, std::move(weights), std::move(rope), std::move(pool)));
+  return std::unique_ptr<Engine>(std::make_unique<PagedEngine>(
+      std::move(artifact), spec, options, plan, std::move(weights), std::move(rope), std::move(pool)));
 }
 
 }  // namespace plimsoll::engine

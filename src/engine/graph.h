@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One forward pass: rows of tokens in, logits out. Reads the spec's layers; keys and values go through the block tables.
-// Buffers are laid out once, for the largest step; a pass allocates nothing of its own. One thread calls, a team computes.
+// One forward pass: rows of tokens in, logits out. Reads the spec's layers; keys and values go through the
+// block tables. Buffers are laid out once, for the largest step; a pass allocates nothing of its own. One
+// thread calls, a team computes.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +29,12 @@ struct Row {
 class Graph {
  public:
   /// `workspace` gives the size of every buffer; the allocation below is held to it by a test.
-  Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool, int block_size, int max_rows,
-        int max_logit_rows, std::int64_t max_model_len, ThreadPool& team);
+  Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool, int block_size,
+        int max_rows, int max_logit_rows, std::int64_t max_model_len, ThreadPool& team);
 
-  /// Computes all rows (at most max_rows): writes their keys and values and leaves the final hidden state of each.
-  /// Rows of one sequence stand in the order of their positions; earlier positions are in the pool already or in this step.
+  /// Computes all rows (at most max_rows): writes their keys and values and leaves the final hidden state of
+  /// each. Rows of one sequence stand in the order of their positions; earlier positions are in the pool
+  /// already or in this step.
   void forward(std::span<const Row> rows);
 
   /// Logits of some rows of the last forward(): at most max_logit_rows at once.
@@ -64,10 +66,10 @@ class Graph {
   ThreadPool& team_;
   int block_size_;
   int max_logit_rows_;
-  std::int64_t query_stride_ = 0;   // widest q of any layer, elements
-  std::int64_t kv_stride_ = 0;      // widest k (= v) of any layer
-  std::int64_t ffn_stride_ = 0;     // widest intermediate
-  std::int64_t score_stride_ = 0;   // scores of one query head over max_model_len positions
+  std::int64_t query_stride_ = 0;  // widest q of any layer, elements
+  std::int64_t kv_stride_ = 0;     // widest k (= v) of any layer
+  std::int64_t ffn_stride_ = 0;    // widest intermediate
+  std::int64_t score_stride_ = 0;  // scores of one query head over max_model_len positions
   std::int64_t scratch_stride_ = 0;
 
   std::vector<float> residual_;   // [max_rows, hidden]

@@ -14,7 +14,8 @@
 
 namespace plimsoll::engine {
 
-Result<KvPool> KvPool::create(const model::ModelSpec& spec, DType cache_dtype, Blocks num_blocks, int block_size) {
+Result<KvPool> KvPool::create(const model::ModelSpec& spec, DType cache_dtype, Blocks num_blocks,
+                              int block_size) {
   KvPool pool;
   pool.dtype_ = cache_dtype;
   for (const auto& layer : spec.layers) {
@@ -29,10 +30,13 @@ Result<KvPool> KvPool::create(const model::ModelSpec& spec, DType cache_dtype, B
     pool.layers_.push_back(layout);
   }
   const auto size = checked_product(pool.block_bytes_, num_blocks.value);
-  if (!size || *size == 0) return fail(ErrorCode::kNo, "the KV pool has no room for a single block", "--num-gpu-blocks-override");
-  void* data = ::mmap(nullptr, static_cast<std::size_t>(*size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (!size || *size == 0)
+    return fail(ErrorCode::kNo, "the KV pool has no room for a single block", "--num-gpu-blocks-override");
+  void* data = ::mmap(nullptr, static_cast<std::size_t>(*size), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED)
-    return fail(ErrorCode::kNo, "the system refuses " + as_gib(Bytes(*size)) + " for the KV pool: " + std::strerror(errno),
+    return fail(ErrorCode::kNo,
+                "the system refuses " + as_gib(Bytes(*size)) + " for the KV pool: " + std::strerror(errno),
                 "--kv-cache-memory-bytes", "ask for a smaller pool");
   // Huge pages would make 2 MiB resident for the first token and hide what a sequence really costs.
   ::madvise(data, static_cast<std::size_t>(*size), MADV_NOHUGEPAGE);
@@ -41,7 +45,9 @@ Result<KvPool> KvPool::create(const model::ModelSpec& spec, DType cache_dtype, B
   return pool;
 }
 
-KvPool::KvPool(KvPool&& other) noexcept { *this = std::move(other); }
+KvPool::KvPool(KvPool&& other) noexcept {
+  *this = std::move(other);
+}
 
 KvPool& KvPool::operator=(KvPool&& other) noexcept {
   std::swap(dtype_, other.dtype_);

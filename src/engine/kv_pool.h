@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where do keys and values lie? One reserved region cut into blocks of block_size tokens of all layers; the system gives
-// it memory page by page as tokens are written, so what is resident is what is stored. Owns its mapping.
+// Where do keys and values lie? One reserved region cut into blocks of block_size tokens of all layers; the
+// system gives it memory page by page as tokens are written, so what is resident is what is stored. Owns its
+// mapping.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "model/model.h"
-
-#include <vector>
 
 namespace plimsoll::engine {
 
@@ -19,7 +19,8 @@ class KvPool {
  public:
   /// Reserves num_blocks * block_size * kv_bytes_per_token of address space; nothing is touched.
   /// Errors: kNo when the system refuses the reservation.
-  static Result<KvPool> create(const model::ModelSpec& spec, DType cache_dtype, Blocks num_blocks, int block_size);
+  static Result<KvPool> create(const model::ModelSpec& spec, DType cache_dtype, Blocks num_blocks,
+                               int block_size);
 
   KvPool() = default;
   KvPool(KvPool&& other) noexcept;
@@ -30,7 +31,8 @@ class KvPool {
   Bytes bytes() const { return Bytes(static_cast<std::int64_t>(size_)); }
   Bytes bytes_per_block() const { return Bytes(block_bytes_); }
 
-  /// First key of one head of one layer in a block; keys of the block's tokens follow each other: [block_size, head_dim].
+  /// First key of one head of one layer in a block; keys of the block's tokens follow each other:
+  /// [block_size, head_dim].
   std::byte* keys(std::int64_t block, int layer, int kv_head) const;
   std::byte* values(std::int64_t block, int layer, int kv_head) const;
 
@@ -39,8 +41,8 @@ class KvPool {
 
  private:
   struct LayerLayout {
-    std::int64_t offset_bytes = 0;      // from the start of a block
-    std::int64_t head_bytes = 0;        // block_size * head_dim elements
+    std::int64_t offset_bytes = 0;         // from the start of a block
+    std::int64_t head_bytes = 0;           // block_size * head_dim elements
     std::int64_t values_offset_bytes = 0;  // from the layer's keys to its values
   };
 

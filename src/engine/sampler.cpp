@@ -31,7 +31,9 @@ std::optional<TokenId> arg_max(std::span<const float> logits) {
 }  // namespace
 
 Sampler::Sampler(const SamplingParams& params, std::span<const TokenId> prompt)
-    : params_(params), random_state_(params.seed ? *params.seed : (std::uint64_t{std::random_device{}()} << 32 | std::random_device{}())) {
+    : params_(params),
+      random_state_(params.seed ? *params.seed
+                                : (std::uint64_t{std::random_device{}()} << 32 | std::random_device{}())) {
   if (params_.repetition_penalty != 1.0) {
     prompt_tokens_.assign(prompt.begin(), prompt.end());
     std::sort(prompt_tokens_.begin(), prompt_tokens_.end());
@@ -61,7 +63,8 @@ void Sampler::penalize(std::vector<float>& logits) const {
       if (!std::binary_search(prompt_tokens_.begin(), prompt_tokens_.end(), token)) repeat(token);
   }
   for (const auto& [token, count] : output_counts_)
-    logits[static_cast<std::size_t>(token)] -= static_cast<float>(params_.frequency_penalty * count + params_.presence_penalty);
+    logits[static_cast<std::size_t>(token)] -=
+        static_cast<float>(params_.frequency_penalty * count + params_.presence_penalty);
 }
 
 // Draws from the adjusted logits after temperature, min_p, top_k and top_p. best: the largest of them.
@@ -88,15 +91,16 @@ TokenId Sampler::draw(float best) {
   return kept_.back().second;
 }
 
-// Keeps the most likely candidates until their weights reach `target`; returns what they sum to. The nucleus is usually
-// small, so the front is sorted piece by piece instead of the whole vocabulary.
+// Keeps the most likely candidates until their weights reach `target`; returns what they sum to. The nucleus
+// is usually small, so the front is sorted piece by piece instead of the whole vocabulary.
 double Sampler::keep_nucleus(double target) {
   double seen = 0;
   std::size_t kept = 0, sorted = 0;
   while (kept < kept_.size() && (kept == 0 || seen < target)) {
     if (kept == sorted) {
       const auto next = std::min(kept_.size(), sorted == 0 ? std::size_t{64} : sorted * 4);
-      std::partial_sort(kept_.begin() + static_cast<std::ptrdiff_t>(sorted), kept_.begin() + static_cast<std::ptrdiff_t>(next), kept_.end(), more_likely);
+      std::partial_sort(kept_.begin() + static_cast<std::ptrdiff_t>(sorted),
+                        kept_.begin() + static_cast<std::ptrdiff_t>(next), kept_.end(), more_likely);
       sorted = next;
     }
     seen += kept_[kept++].first;
@@ -109,15 +113,18 @@ std::optional<TokenId> Sampler::choose(std::span<const float> logits, std::int64
   adjusted_.assign(logits.begin(), logits.end());
   penalize(adjusted_);
   for (const auto& [token, bias] : params_.logit_bias)
-    if (token >= 0 && static_cast<std::size_t>(token) < adjusted_.size()) adjusted_[static_cast<std::size_t>(token)] += static_cast<float>(bias);
+    if (token >= 0 && static_cast<std::size_t>(token) < adjusted_.size())
+      adjusted_[static_cast<std::size_t>(token)] += static_cast<float>(bias);
   if (generated < params_.min_tokens)
     for (const TokenId token : params_.stop_token_ids)
-      if (token >= 0 && static_cast<std::size_t>(token) < adjusted_.size()) adjusted_[static_cast<std::size_t>(token)] = kForbidden;
+      if (token >= 0 && static_cast<std::size_t>(token) < adjusted_.size())
+        adjusted_[static_cast<std::size_t>(token)] = kForbidden;
 
   const auto best = arg_max(adjusted_);
   if (!best) return std::nullopt;
   TokenId chosen = *best;
-  // Below this the softmax is one-hot in float anyway, and the division would overflow (vLLM's own threshold is 1e-5).
+  // Below this the softmax is one-hot in float anyway, and the division would overflow (vLLM's own threshold
+  // is 1e-5).
   if (params_.temperature >= 1e-5) chosen = draw(adjusted_[static_cast<std::size_t>(*best)]);
   ++output_counts_[chosen];
   return chosen;
@@ -136,10 +143,11 @@ TokenLogprob token_logprob(std::span<const float> logits, TokenId token, int top
   std::vector<TokenId> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);
   const auto count = std::min<std::size_t>(static_cast<std::size_t>(top), ids.size());
-  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(), [&](TokenId a, TokenId b) {
-    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-    return x != y ? x > y : a < b;
-  });
+  std::partial_sort(
+      ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(), [&](TokenId a, TokenId b) {
+        const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+        return x != y ? x > y : a < b;
+      });
   for (std::size_t i = 0; i < count; ++i)
     result.top.emplace_back(ids[i], static_cast<double>(logits[static_cast<std::size_t>(ids[i])]) - log_sum);
   return result;

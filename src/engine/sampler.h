@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which token, out of these logits? Penalties, bias, temperature, the cuts and the draw, in vLLM's order; logprobs are
-// those of the raw logits. Holds one sequence's counts and random state; not shared between threads.
+// Which token, out of these logits? Penalties, bias, temperature, the cuts and the draw, in vLLM's order;
+// logprobs are those of the raw logits. Holds one sequence's counts and random state; not shared between
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ class Sampler {
   std::unordered_map<TokenId, int> output_counts_;
   std::vector<TokenId> prompt_tokens_;  // sorted, each once; kept only when a penalty reads it
   std::uint64_t random_state_;
-  std::vector<float> adjusted_;                   // [vocab]
-  std::vector<std::pair<float, TokenId>> kept_;   // candidates of a draw: scaled logit, then weight
+  std::vector<float> adjusted_;                  // [vocab]
+  std::vector<std::pair<float, TokenId>> kept_;  // candidates of a draw: scaled logit, then weight
 };
 
 /// log softmax of the raw logits at `token`, and of the `top` most likely ones (ties: the lower id first).

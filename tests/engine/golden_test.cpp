@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the engine in float32 mode to transformers' own numbers: logits within the tolerance and greedy tokens identical.
+// Holds the engine in float32 mode to transformers' own numbers: logits within the tolerance and greedy
+// tokens identical.
+#include "tests/testing/golden.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "artifact/artifact.h"
 #include "base/json.h"
 #include "engine/engine.h"
-#include "model/model.h"
-#include "tests/testing/golden.h"
+#include "tests/engine/loading.h"
 #include "tests/testing/tensor_file.h"
 
 namespace plimsoll::engine {
@@ -21,49 +22,6 @@ std::vector<TokenId> ids_of(const Json& list) {
   std::vector<TokenId> ids;
   for (const auto& id : list.items()) ids.push_back(static_cast<TokenId>(*id.as_integer()));
   return ids;
-}
-
-struct Run {
-  std::vector<TokenId> tokens;
-  std::vector<std::vector<float>> step_logits, prompt_logits;
-};
-
-std::unique_ptr<Engine> load(const std::string& path, ComputeMode mode, int threads = 1, int max_num_batched_tokens = 64) {
-  auto artifact = artifact::open(path);
-  EXPECT_TRUE(artifact) << path << ": " << (artifact ? "" : artifact.error().describe());
-  if (!artifact) return nullptr;
-  auto spec = model::read_spec(**artifact);
-  EXPECT_TRUE(spec) << path << ": " << (spec ? "" : spec.error().describe());
-  if (!spec) return nullptr;
-  EngineOptions options;
-  options.mode = mode;
-  options.threads = threads;
-  options.max_model_len = 512;
-  options.num_blocks = Blocks(128).value;
-  options.max_num_seqs = 8;
-  options.max_num_batched_tokens = max_num_batched_tokens;
-  auto engine = Engine::load(*artifact, *spec, options);
-  EXPECT_TRUE(engine) << path << ": " << (engine ? "" : engine.error().describe());
-  return engine ? std::move(*engine) : nullptr;
-}
-
-Run generate(Engine& engine, const std::vector<TokenId>& prompt, std::int64_t max_tokens) {
-  SamplingParams params;
-  params.temperature = 0;
-  params.max_tokens = max_tokens;
-  params.return_step_logits = true;
-  params.return_prompt_logits = true;
-  Run run;
-  const auto id = engine.add(prompt, params);
-  EXPECT_TRUE(id) << (id ? "" : id.error().describe());
-  while (engine.has_work())
-    for (auto& output : engine.step()) {
-      EXPECT_NE(output.finish, FinishReason::kError) << output.error;
-      run.tokens.insert(run.tokens.end(), output.tokens.begin(), output.tokens.end());
-      for (auto& logits : output.logits) run.step_logits.push_back(std::move(logits));
-      if (!output.prompt_logits.empty()) run.prompt_logits = std::move(output.prompt_logits);
-    }
-  return run;
 }
 
 float largest_difference(std::span<const float> found, std::span<const float> expected) {
@@ -84,30 +42,37 @@ TEST_P(GoldenModel, LogitsAndGreedyTokensMatchTransformers) {
   ASSERT_TRUE(expected) << folder;
   const auto logits = testing::read_float_tensors(folder + "/expected_logits.safetensors");
   ASSERT_FALSE(logits.empty());
-  const auto engine = load(folder, ComputeMode::kFloat32);
+  const auto engine = load_model(folder, small_options(ComputeMode::kFloat32));
   ASSERT_TRUE(engine);
   for (const std::string prompt : {"p0", "p1", "p2"}) {
     SCOPED_TRACE(prompt);
     const Json& row = (*expected)["prompts"][prompt];
-    const Run run = generate(*engine, ids_of(row["ids"]), 48);
+    SamplingParams params = greedy(48);
+    params.return_prompt_logits = true;
+    const Run run = run_alone(*engine, ids_of(row["ids"]), params);
     EXPECT_EQ(run.tokens, ids_of(row["greedy48"]));
     ASSERT_EQ(run.step_logits.size(), 48u);
     EXPECT_LT(largest_difference(run.step_logits[0], logits.at(prompt + ".last").values), kTolerance);
     EXPECT_LT(largest_difference(run.prompt_logits.back(), logits.at(prompt + ".last").values), kTolerance);
-    if (prompt == "p2") EXPECT_LT(largest_difference(run.step_logits[47], logits.at("p2.greedy_last").values), kTolerance);
+    if (prompt == "p2")
+      EXPECT_LT(largest_difference(run.step_logits[47], logits.at("p2.greedy_last").values), kTolerance);
     if (prompt != "p1") continue;
     const auto& all = logits.at("p1.all");
     for (std::int64_t t = 0; t < all.shape[0]; ++t)
       EXPECT_LT(largest_difference(run.prompt_logits[static_cast<std::size_t>(t)],
-                                   std::span(all.values).subspan(static_cast<std::size_t>(t * all.shape[1]), static_cast<std::size_t>(all.shape[1]))),
+                                   std::span(all.values)
+                                       .subspan(static_cast<std::size_t>(t * all.shape[1]),
+                                                static_cast<std::size_t>(all.shape[1]))),
                 kTolerance)
           << "prompt position " << t;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Llama, GoldenModel,
-                         ::testing::Values("llama_plain", "llama_f32", "llama_sharded", "llama_tied", "llama_rope_llama3", "llama_bias",
-                                           "llama_mqa", "llama_headdim32", "llama_rope_yarn", "llama_rope_linear", "llama_k256", "qwen2", "qwen3"),
+                         ::testing::Values("llama_plain", "llama_f32", "llama_sharded", "llama_tied",
+                                           "llama_rope_llama3", "llama_bias", "llama_mqa", "llama_headdim32",
+                                           "llama_rope_yarn", "llama_rope_linear", "llama_k256", "qwen2",
+                                           "qwen3"),
                          [](const auto& test) { return test.param; });
 
 class GoldenGguf : public ::testing::TestWithParam<std::string> {};
@@ -115,25 +80,29 @@ class GoldenGguf : public ::testing::TestWithParam<std::string> {};
 TEST_P(GoldenGguf, LogitsAndGreedyTokensMatchDequantizedReference) {
   const auto expected = read_json_file(testing::golden_path("gguf/expected_gguf.json"));
   ASSERT_TRUE(expected);
-  const auto logits = testing::read_float_tensors(testing::golden_path("gguf/expected_gguf_logits.safetensors"));
+  const auto logits =
+      testing::read_float_tensors(testing::golden_path("gguf/expected_gguf_logits.safetensors"));
   const std::string file = GetParam() + ".gguf";
   const Json& rows = (*expected)["files"][file];
   ASSERT_TRUE(rows.is_object()) << file;
-  const auto prompts = read_json_file(testing::golden_path("models/" + *rows["base"].as_string() + "/expected.json"));
+  const auto prompts =
+      read_json_file(testing::golden_path("models/" + *rows["base"].as_string() + "/expected.json"));
   ASSERT_TRUE(prompts);
-  const auto engine = load(testing::golden_path("gguf/" + file), ComputeMode::kFloat32);
+  const auto engine = load_model(testing::golden_path("gguf/" + file), small_options(ComputeMode::kFloat32));
   ASSERT_TRUE(engine);
   for (const std::string prompt : {"p0", "p1", "p2"}) {
     SCOPED_TRACE(prompt);
-    const Run run = generate(*engine, ids_of((*prompts)["prompts"][prompt]["ids"]), 32);
-    EXPECT_EQ(run.tokens, ids_of(rows["prompts"][prompt]["hf_greedy"])) << "margin " << *rows["prompts"][prompt]["hf_min_margin"].as_double();
-    EXPECT_LT(largest_difference(run.step_logits[0], logits.at(file + "." + prompt + ".hf_last").values), kTolerance);
+    const Run run = run_alone(*engine, ids_of((*prompts)["prompts"][prompt]["ids"]), greedy(32));
+    EXPECT_EQ(run.tokens, ids_of(rows["prompts"][prompt]["hf_greedy"]))
+        << "margin " << *rows["prompts"][prompt]["hf_min_margin"].as_double();
+    EXPECT_LT(largest_difference(run.step_logits[0], logits.at(file + "." + prompt + ".hf_last").values),
+              kTolerance);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Llama, GoldenGguf,
-                         ::testing::Values("llama_plain-bf16", "llama_plain-f16", "llama_rope_llama3-bf16", "llama_k256-bf16", "llama_k256-Q4_0",
-                                           "llama_k256-Q4_1"),
+                         ::testing::Values("llama_plain-bf16", "llama_plain-f16", "llama_rope_llama3-bf16",
+                                           "llama_k256-bf16", "llama_k256-Q4_0", "llama_k256-Q4_1"),
                          [](const auto& test) {
                            std::string name = test.param;
                            for (char& c : name)

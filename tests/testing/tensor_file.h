@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected arrays for tests: reads the F32 tensors of a small safetensors file with code that shares nothing with the
-// artifact room. Trusts its input; tests only.
+// Expected arrays for tests: reads the F32 tensors of a small safetensors file with code that shares nothing
+// with the artifact room. Trusts its input; tests only.
 #pragma once
 
 #include <cstdint>
