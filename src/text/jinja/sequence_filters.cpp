@@ -110,6 +110,7 @@ Value join(Interpreter& run, const Value& value, const Arguments& given) {
 }
 
 Value map_filter(Interpreter& run, const Value& value, const Arguments& given) {
+  if (!value.is_true()) return run.sequence({}, SequenceForm::kGenerator);  // None too
   std::vector<Value> out;
   const Value* attribute = given.positional.empty() ? given.get(0, "attribute") : nullptr;
   if (given.positional.empty() && !attribute) return run.fail("FilterArgumentError", "map requires a filter argument");
@@ -133,6 +134,7 @@ Value map_filter(Interpreter& run, const Value& value, const Arguments& given) {
 
 template <bool kKeeps, bool kByAttribute>
 Value select(Interpreter& run, const Value& value, const Arguments& given) {
+  if (!value.is_true()) return run.sequence({}, SequenceForm::kGenerator);  // None too
   std::size_t used = 0;
   Value attribute;
   if (kByAttribute) {
