@@ -65,6 +65,7 @@ int run(int argc, char** argv) {
   std::vector<Verb> verbs;
   const std::vector<Verb (*)(CLI::App&)> adders = {
       add_plan,
+      add_bench,
   };
   for (const auto& add : adders) verbs.push_back(add(app));
   try {
