@@ -52,7 +52,6 @@ struct SamplingParams {
   double frequency_penalty = 0.0;
   double repetition_penalty = 1.0;
   std::optional<std::uint64_t> seed;
-  bool ignore_eos = false;
   std::vector<TokenId> stop_token_ids;  // end the sequence; the caller adds the tokenizer's stop ids
   std::vector<std::pair<TokenId, double>> logit_bias;
   std::optional<int> logprobs;  // top N of each generated token (0: its own only)

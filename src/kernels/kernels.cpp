@@ -1,1 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/kernels.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/result.h"
+#include "kernels/tables.h"
+
+namespace plimsoll::kernels {
+namespace {
+
+struct IsaName {
+  Isa isa;
+  std::string_view name;
+};
+constexpr IsaName kNames[] = {{Isa::kScalar, "scalar"}, {Isa::kAvx2, "avx2"}, {Isa::kAvx512, "avx512"}};
+
+const Kernels& choose() {
+  const std::vector<Isa> isas = available_isas();
+  if (const char* wanted = std::getenv("PLIMSOLL_ISA"))
+    for (const IsaName& row : kNames)
+      if (row.name == wanted && std::find(isas.begin(), isas.end(), row.isa) != isas.end())
+        return kernels_for(row.isa);
+  return kernels_for(isas.back());
+}
+
+}  // namespace
+
+std::string_view to_string(Isa isa) {
+  for (const IsaName& row : kNames)
+    if (row.isa == isa) return row.name;
+  return "scalar";
+}
+
+std::vector<Isa> available_isas() {
+  std::vector<Isa> isas{Isa::kScalar};
+  return isas;
+}
+
+const Kernels& kernels_for(Isa isa) {
+  PLIMSOLL_CHECK(isa == Isa::kScalar, "the instruction set is available");
+  return kScalarKernels;
+}
+
+const Kernels& select() {
+  static const Kernels& chosen = choose();
+  return chosen;
+}
+
+void rope(float* x, int heads, int head_dim, int rotary_dim, bool interleaved, const float* cos,
+          const float* sin) {
+  select().rope(x, heads, head_dim, rotary_dim, interleaved, cos, sin);
+}
+
+void softmax(float* scores, std::int64_t n) {
+  select().softmax(scores, n);
+}
+
+}  // namespace plimsoll::kernels

@@ -19,8 +19,12 @@ std::string_view to_string(Isa isa);
 /// Instruction sets this processor can run, widest last. Always holds kScalar.
 std::vector<Isa> available_isas();
 
-/// True for the stored types that to_float and matmul take.
+/// True for the stored types that to_float and matmul take: f32 f16 bf16, q4_0 q4_1 q5_0 q5_1 q8_0,
+/// q2_k to q6_k, iq4_nl iq4_xs mxfp4. Source: docs/formats/gguf_blocks.md.
 bool can_read(DType dtype);
+
+/// Weight rows that matmul widens at once; sizes its scratch.
+inline constexpr std::int64_t kScratchRows = 8;
 
 /// One table of functions per instruction set.
 struct Kernels {
@@ -33,7 +37,8 @@ struct Kernels {
 
   /// out[t, r] = sum_k x[t, k] * w[r, k] for rows r in [row_begin, row_end).
   /// x: [tokens, columns], w: [rows, columns] stored as `dtype` row by row, out: [tokens, out_stride].
-  /// scratch: [columns] floats of the calling thread.
+  /// scratch: [kScratchRows, columns] floats of the calling thread. `columns` fills whole blocks.
+  /// A sum is the same bits for any split of rows and any number of tokens beside it.
   void (*matmul)(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t row_begin,
                  std::int64_t row_end, const float* x, std::int64_t tokens, float* out,
                  std::int64_t out_stride, float* scratch);
@@ -48,6 +53,11 @@ struct Kernels {
   /// out[i] += scale * x[i], [n].
   void (*add_scaled_f32)(float scale, const float* x, std::int64_t n, float* out);
   void (*add_scaled_bf16)(float scale, const std::uint16_t* x, std::int64_t n, float* out);
+
+  /// See rope() and softmax() below, which call the selected table.
+  void (*rope)(float* x, int heads, int head_dim, int rotary_dim, bool interleaved, const float* cos,
+               const float* sin);
+  void (*softmax)(float* scores, std::int64_t n);
 };
 
 /// The kernels of one instruction set; it must be in available_isas().

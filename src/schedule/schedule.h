@@ -56,20 +56,25 @@ class Scheduler {
   ~Scheduler();
 
   /// Queues a sequence. `final_tokens`: prompt plus the most it may generate.
-  /// Errors: kNo when final_tokens can never fit the pool, or the queue is full.
+  /// `priority`: lower goes first, equal ones in order of arrival. `cache_salt`: prefixes are shared only
+  /// between sequences with the same one.
+  /// Errors: kNo when final_tokens can never fit the pool, or the queue is full; kUsage: empty prompt;
+  /// kInternal: the id is in use.
   Status add(SequenceId sequence, std::vector<TokenId> prompt, Tokens final_tokens, int priority,
              std::string cache_salt);
 
   /// Plans the next step: every running sequence that decodes gets one token first, prefills share what is
   /// left of the budget in chunks, waiting sequences are admitted while blocks and max_num_seqs last. Blocks
-  /// are assigned here. When decodes lack blocks, the sequence admitted last gives its blocks back and waits
-  /// again.
+  /// are assigned here, for a whole prompt at its admission. When decodes lack blocks, the sequence admitted
+  /// last (of those with the lowest priority) gives its blocks back and waits again; its tokens so far are
+  /// then computed anew like a prompt. Call complete() before the next next().
   Step next();
 
   /// After the step's forward pass: marks its tokens as computed, so that their full blocks may serve later
   /// prompts.
   void complete(const Step& step);
-  /// Appends the token that was chosen for a sequence whose work was its last chunk.
+  /// Appends the token that was chosen for a sequence whose work was its last chunk; at most up to
+  /// final_tokens. Ids that do not run are ignored.
   void append(SequenceId sequence, TokenId token);
   /// Ends a sequence (done or cancelled) and frees its blocks at once. Unknown ids are ignored.
   void finish(SequenceId sequence);
@@ -78,7 +83,7 @@ class Scheduler {
   std::span<const BlockId> blocks(SequenceId sequence) const;
   /// All its tokens so far: prompt and appended ones.
   std::span<const TokenId> tokens(SequenceId sequence) const;
-  /// Prompt tokens that the prefix index supplied when the sequence was admitted.
+  /// Prompt tokens that the prefix index supplied when the sequence was admitted for the first time.
   std::int64_t cached_prompt_tokens(SequenceId sequence) const;
 
   bool has_work() const;

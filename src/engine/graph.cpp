@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace plimsoll::engine {
+namespace {
+
+// Rows of a weight matrix that one thread takes at a time: enough work to outweigh taking it, enough chunks
+// to share.
+constexpr std::int64_t kRowsPerChunk = 64;
+
+const model::Attention& attention_of(const model::Layer& layer) {
+  return std::get<model::Attention>(layer.mixer);
+}
+
+void add_bias(const std::vector<float>& bias, float* values) {
+  for (std::size_t i = 0; i < bias.size(); ++i) values[i] += bias[i];
+}
+
+}  // namespace
+
+struct Graph::Product {
+  const Matrix* matrix = nullptr;
+  float* output = nullptr;  // [rows, output_stride]
+  std::int64_t output_stride = 0;
+  std::int64_t chunks() const { return (matrix->rows + kRowsPerChunk - 1) / kRowsPerChunk; }
+};
+
+Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool, int block_size,
+             int max_rows, int max_logit_rows, std::int64_t max_model_len, ThreadPool& team)
+    : spec_(spec),
+      weights_(std::move(weights)),
+      rope_(std::move(rope)),
+      pool_(pool),
+      kernels_(kernels::select()),
+      team_(team),
+      block_size_(block_size),
+      max_logit_rows_(max_logit_rows),
+      score_stride_(max_model_len) {
+  for (const auto& layer : spec_.layers) {
+    const auto& attention = attention_of(layer);
+    query_stride_ =
+        std::max<std::int64_t>(query_stride_, std::int64_t{attention.q_heads} * attention.head_dim);
+    kv_stride_ = std::max<std::int64_t>(kv_stride_, std::int64_t{attention.kv_heads} * attention.head_dim);
+    ffn_stride_ = std::max<std::int64_t>(ffn_stride_, layer.ffn.intermediate_size);
+  }
+  const std::int64_t hidden = spec_.hidden_size;
+  scratch_stride_ = kernels::kScratchRows * std::max({hidden, query_stride_, ffn_stride_});
+  const auto size = [](std::int64_t rows, std::int64_t columns) {
+    return static_cast<std::size_t>(rows * columns);
+  };
+  residual_.resize(size(max_rows, hidden));
+  normed_.resize(size(max_rows, hidden));
+  block_out_.resize(size(max_rows, hidden));
+  query_.resize(size(max_rows, query_stride_));
+  key_.resize(size(max_rows, kv_stride_));
+  value_.resize(size(max_rows, kv_stride_));
+  attended_.resize(size(max_rows, query_stride_));
+  gate_.resize(size(max_rows, ffn_stride_));
+  up_.resize(size(max_rows, ffn_stride_));
+  logits_.resize(size(max_logit_rows, spec_.vocab_size));
+  head_in_.resize(size(max_logit_rows, hidden));
+  angles_.resize(size(max_rows, spec_.rope.rotary_dim));
+  scores_.resize(size(team_.threads(), score_stride_));
+  scratch_.resize(size(team_.threads(), scratch_stride_));
+}
+
+Bytes Graph::buffer_bytes() const {
+  std::size_t floats = 0;
+  for (const auto* buffer : {&residual_, &normed_, &block_out_, &query_, &key_, &value_, &attended_, &gate_,
+                             &up_, &logits_, &head_in_, &angles_, &scores_, &scratch_})
+    floats += buffer->size();
+  return Bytes(static_cast<std::int64_t>(floats * sizeof(float)));
+}
+
+void Graph::multiply(std::span<const Product> products, const float* input, std::int64_t num_rows) {
+  std::int64_t chunks = 0;
+  for (const auto& product : products) chunks += product.chunks();
+  team_.run(chunks, [&](std::int64_t chunk, int thread) {
+    const Product* product = products.data();
+    for (; chunk >= product->chunks(); ++product) chunk -= product->chunks();
+    const Matrix& matrix = *product->matrix;
+    const std::int64_t begin = chunk * kRowsPerChunk;
+    kernels_.matmul(matrix.dtype, matrix.data, matrix.columns, begin,
+                    std::min(begin + kRowsPerChunk, matrix.rows), input, num_rows, product->output,
+                    product->output_stride, scratch_.data() + thread * scratch_stride_);
+  });
+}
+
+void Graph::embed(std::span<const Row> rows) {
+  const Matrix& table = weights_.token_embedding;
+  const std::int64_t half = spec_.rope.rotary_dim / 2;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    float* out = residual_.data() + static_cast<std::int64_t>(r) * spec_.hidden_size;
+    kernels_.to_float(table.dtype, table.data + rows[r].token * table.row_bytes, table.columns, out);
+    if (spec_.embedding_scale != 1.0)
+      for (int i = 0; i < spec_.hidden_size; ++i) out[i] *= static_cast<float>(spec_.embedding_scale);
+    float* cosines = angles_.data() + static_cast<std::int64_t>(r) * 2 * half;
+    rope_angles(rope_, rows[r].position, cosines, cosines + half);
+  }
+}
+
+void Graph::normalize_rows(const std::vector<float>& weight, const float* input, std::int64_t num_rows) {
+  const std::int64_t hidden = spec_.hidden_size;
+  for (std::int64_t r = 0; r < num_rows; ++r)
+    kernels_.rms_norm(input + r * hidden, weight.data(), hidden, static_cast<float>(spec_.norm_eps),
+                      normed_.data() + r * hidden);
+}
+
+void Graph::add_to_residual(const float* update, std::int64_t num_rows) {
+  kernels_.add_scaled_f32(static_cast<float>(spec_.residual_scale), update, num_rows * spec_.hidden_size,
+                          residual_.data());
+}
+
+void Graph::rotate_and_store(const Row& row, std::int64_t r, int layer) {
+  const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t dim = attention.head_dim;
+  float* query = query_.data() + r * query_stride_;
+  float* key = key_.data() + r * kv_stride_;
+  float* value = value_.data() + r * kv_stride_;
+  add_bias(weights.query_bias, query);
+  add_bias(weights.key_bias, key);
+  add_bias(weights.value_bias, value);
+  const auto eps = static_cast<float>(spec_.norm_eps);
+  if (attention.has_qk_norm) {
+    for (int head = 0; head < attention.q_heads; ++head)
+      kernels_.rms_norm(query + head * dim, weights.query_norm.data(), dim, eps, query + head * dim);
+    for (int head = 0; head < attention.kv_heads; ++head)
+      kernels_.rms_norm(key + head * dim, weights.key_norm.data(), dim, eps, key + head * dim);
+  }
+  if (attention.uses_rope) {
+    const float* cosines = angles_.data() + r * spec_.rope.rotary_dim;
+    const float* sines = cosines + spec_.rope.rotary_dim / 2;
+    kernels::rope(query, attention.q_heads, attention.head_dim, spec_.rope.rotary_dim, spec_.rope.interleaved,
+                  cosines, sines);
+    kernels::rope(key, attention.kv_heads, attention.head_dim, spec_.rope.rotary_dim, spec_.rope.interleaved,
+                  cosines, sines);
+  }
+  const std::int64_t block = row.blocks[static_cast<std::size_t>(row.position / block_size_)];
+  const std::int64_t slot = row.position % block_size_ * dim;
+  for (int head = 0; head < attention.kv_heads; ++head) {
+    std::byte* keys = pool_.keys(block, layer, head);
+    std::byte* values = pool_.values(block, layer, head);
+    if (pool_.dtype() == DType::kF32) {
+      std::memcpy(reinterpret_cast<float*>(keys) + slot, key + head * dim,
+                  static_cast<std::size_t>(dim) * sizeof(float));
+      std::memcpy(reinterpret_cast<float*>(values) + slot, value + head * dim,
+                  static_cast<std::size_t>(dim) * sizeof(float));
+    } else {
+      kernels_.to_bf16(key + head * dim, dim, reinterpret_cast<std::uint16_t*>(keys) + slot);
+      kernels_.to_bf16(value + head * dim, dim, reinterpret_cast<std::uint16_t*>(values) + slot);
+    }
+  }
+}
+
+// One row's query heads that share a KV head. Positions are visited in ascending order whatever the step
+// holds, so the result does not depend on what else runs.
+void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread) {
+  const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
+  const std::int64_t dim = attention.head_dim;
+  const int group = attention.q_heads / attention.kv_heads;
+  const bool is_f32 = pool_.dtype() == DType::kF32;
+  const std::int64_t first =
+      attention.window_tokens ? std::max<std::int64_t>(0, row.position + 1 - *attention.window_tokens) : 0;
+  float* scores = scores_.data() + thread * score_stride_;
+  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    const float* query = query_.data() + r * query_stride_ + head * dim;
+    for (std::int64_t position = first; position <= row.position; ++position) {
+      const std::byte* keys =
+          pool_.keys(row.blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
+      const std::int64_t slot = position % block_size_ * dim;
+      const float product =
+          is_f32 ? kernels_.dot_f32(query, reinterpret_cast<const float*>(keys) + slot, dim)
+                 : kernels_.dot_bf16(query, reinterpret_cast<const std::uint16_t*>(keys) + slot, dim);
+      scores[position - first] = product * static_cast<float>(attention.scale);
+    }
+    kernels::softmax(scores, row.position + 1 - first);
+    float* out = attended_.data() + r * query_stride_ + head * dim;
+    std::fill(out, out + dim, 0.0F);
+    for (std::int64_t position = first; position <= row.position; ++position) {
+      const std::byte* values =
+          pool_.values(row.blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
+      const std::int64_t slot = position % block_size_ * dim;
+      const float probability = scores[position - first];
+      if (is_f32)
+        kernels_.add_scaled_f32(probability, reinterpret_cast<const float*>(values) + slot, dim, out);
+      else
+        kernels_.add_scaled_bf16(probability, reinterpret_cast<const std::uint16_t*>(values) + slot, dim,
+                                 out);
+    }
+  }
+}
+
+void Graph::attention_block(std::span<const Row> rows, int layer) {
+  const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const auto num_rows = static_cast<std::int64_t>(rows.size());
+  normalize_rows(weights.attention_norm, residual_.data(), num_rows);
+  const Product qkv[] = {{&weights.query, query_.data(), query_stride_},
+                         {&weights.key, key_.data(), kv_stride_},
+                         {&weights.value, value_.data(), kv_stride_}};
+  multiply(qkv, normed_.data(), num_rows);
+  for (std::int64_t r = 0; r < num_rows; ++r) rotate_and_store(rows[static_cast<std::size_t>(r)], r, layer);
+  team_.run(num_rows * attention.kv_heads, [&](std::int64_t chunk, int thread) {
+    const std::int64_t r = chunk / attention.kv_heads;
+    attend(rows[static_cast<std::size_t>(r)], r, layer, static_cast<int>(chunk % attention.kv_heads), thread);
+  });
+  // The output matrix reads rows of its own width; rows of narrower layers are packed first.
+  const std::int64_t width = weights.attention_output.columns;
+  if (width != query_stride_)
+    for (std::int64_t r = 1; r < num_rows; ++r)
+      std::memmove(attended_.data() + r * width, attended_.data() + r * query_stride_,
+                   static_cast<std::size_t>(width) * sizeof(float));
+  const Product out[] = {{&weights.attention_output, block_out_.data(), spec_.hidden_size}};
+  multiply(out, attended_.data(), num_rows);
+  for (std::int64_t r = 0; r < num_rows; ++r)
+    add_bias(weights.attention_output_bias, block_out_.data() + r * spec_.hidden_size);
+  add_to_residual(block_out_.data(), num_rows);
+}
+
+void Graph::ffn_block(std::int64_t num_rows, int layer) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t width = weights.up.rows;
+  normalize_rows(weights.ffn_norm, residual_.data(), num_rows);
+  const Product gate_up[] = {{&weights.gate, gate_.data(), width}, {&weights.up, up_.data(), width}};
+  multiply(gate_up, normed_.data(), num_rows);
+  team_.run(num_rows, [&](std::int64_t r, int) {
+    float* gate = gate_.data() + r * width;
+    float* up = up_.data() + r * width;
+    add_bias(weights.gate_bias, gate);
+    add_bias(weights.up_bias, up);
+    kernels_.silu_mul(gate, up, width, gate);
+  });
+  const Product down[] = {{&weights.down, block_out_.data(), spec_.hidden_size}};
+  multiply(down, gate_.data(), num_rows);
+  for (std::int64_t r = 0; r < num_rows; ++r)
+    add_bias(weights.down_bias, block_out_.data() + r * spec_.hidden_size);
+  add_to_residual(block_out_.data(), num_rows);
+}
+
+void Graph::forward(std::span<const Row> rows) {
+  embed(rows);
+  for (int layer = 0; layer < static_cast<int>(spec_.layers.size()); ++layer) {
+    attention_block(rows, layer);
+    ffn_block(static_cast<std::int64_t>(rows.size()), layer);
+  }
+}
+
+std::span<const float> Graph::logits(std::span<const std::int32_t> rows) {
+  PLIMSOLL_CHECK(static_cast<int>(rows.size()) <= max_logit_rows_,
+                 "at most max_logit_rows rows of logits at once");
+  const std::int64_t hidden = spec_.hidden_size;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    kernels_.rms_norm(residual_.data() + rows[i] * hidden, weights_.output_norm.data(), hidden,
+                      static_cast<float>(spec_.norm_eps),
+                      head_in_.data() + static_cast<std::int64_t>(i) * hidden);
+  const Product head[] = {{&weights_.output_head, logits_.data(), spec_.vocab_size}};
+  multiply(head, head_in_.data(), static_cast<std::int64_t>(rows.size()));
+  const std::span<float> result(logits_.data(), rows.size() * static_cast<std::size_t>(spec_.vocab_size));
+  if (spec_.logits_scale != 1.0)
+    for (float& value : result) value *= static_cast<float>(spec_.logits_scale);
+  return result;
+}
+
+}  // namespace plimsoll::engine

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// One forward pass: rows of tokens in, logits out. Reads the spec's layers; keys and values go through the
+// block tables. Buffers are laid out once, for the largest step; a pass allocates nothing of its own. One
+// thread calls, a team computes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "engine/kv_pool.h"
+#include "engine/rope.h"
+#include "engine/weights.h"
+#include "kernels/kernels.h"
+#include "memory/embedded.h"
+#include "model/model.h"
+
+namespace plimsoll::engine {
+
+/// One token of one sequence in a step.
+struct Row {
+  std::int32_t token = 0;
+  std::int64_t position = 0;
+  std::span<const std::int32_t> blocks;  // the sequence's block table
+};
+
+class Graph {
+ public:
+  /// `workspace` gives the size of every buffer; the allocation below is held to it by a test.
+  Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool, int block_size,
+        int max_rows, int max_logit_rows, std::int64_t max_model_len, ThreadPool& team);
+
+  /// Computes all rows (at most max_rows): writes their keys and values and leaves the final hidden state of
+  /// each. Rows of one sequence stand in the order of their positions; earlier positions are in the pool
+  /// already or in this step.
+  void forward(std::span<const Row> rows);
+
+  /// Logits of some rows of the last forward(): at most max_logit_rows at once.
+  /// Returns: [rows.size(), vocab], valid until the next call.
+  std::span<const float> logits(std::span<const std::int32_t> rows);
+
+  int max_logit_rows() const { return max_logit_rows_; }
+  Bytes weight_bytes() const { return weights_.stored; }
+  /// Bytes of all buffers of this object, as allocated.
+  Bytes buffer_bytes() const;
+
+ private:
+  struct Product;  // one matrix times all rows
+
+  void multiply(std::span<const Product> products, const float* input, std::int64_t num_rows);
+  void embed(std::span<const Row> rows);
+  void attention_block(std::span<const Row> rows, int layer);
+  void rotate_and_store(const Row& row, std::int64_t r, int layer);
+  void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);
+  void ffn_block(std::int64_t num_rows, int layer);
+  void normalize_rows(const std::vector<float>& weight, const float* input, std::int64_t num_rows);
+  void add_to_residual(const float* update, std::int64_t num_rows);
+
+  const model::ModelSpec& spec_;
+  ModelWeights weights_;
+  RopeTable rope_;
+  KvPool& pool_;
+  const kernels::Kernels& kernels_;
+  ThreadPool& team_;
+  int block_size_;
+  int max_logit_rows_;
+  std::int64_t query_stride_ = 0;  // widest q of any layer, elements
+  std::int64_t kv_stride_ = 0;     // widest k (= v) of any layer
+  std::int64_t ffn_stride_ = 0;    // widest intermediate
+  std::int64_t score_stride_ = 0;  // scores of one query head over max_model_len positions
+  std::int64_t scratch_stride_ = 0;
+
+  std::vector<float> residual_;   // [max_rows, hidden]
+  std::vector<float> normed_;     // [max_rows, hidden]
+  std::vector<float> block_out_;  // [max_rows, hidden]
+  std::vector<float> query_;      // [max_rows, query_stride]
+  std::vector<float> key_;        // [max_rows, kv_stride]
+  std::vector<float> value_;      // [max_rows, kv_stride]
+  std::vector<float> attended_;   // [max_rows, query_stride]
+  std::vector<float> gate_;       // [max_rows, ffn_stride]
+  std::vector<float> up_;         // [max_rows, ffn_stride]
+  std::vector<float> logits_;     // [max_logit_rows, vocab]
+  std::vector<float> head_in_;    // [max_logit_rows, hidden]
+  std::vector<float> angles_;     // [max_rows, 2, rotary_dim/2]: cosines, sines
+  std::vector<float> scores_;     // [threads, max_model_len]
+  std::vector<float> scratch_;    // [threads, scratch_stride]
+};
+
+}  // namespace plimsoll::engine

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kv_pool.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "memory/kv_cache.h"
+
+namespace plimsoll::engine {
+
+Result<KvPool> KvPool::create(const model::ModelSpec& spec, DType cache_dtype, Blocks num_blocks,
+                              int block_size) {
+  KvPool pool;
+  pool.dtype_ = cache_dtype;
+  for (const auto& layer : spec.layers) {
+    LayerLayout layout;
+    layout.offset_bytes = pool.block_bytes_;
+    PLIMSOLL_TRY(const Bytes per_token, memory::kv_layer_bytes_per_token(layer, cache_dtype));
+    if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) {
+      layout.values_offset_bytes = per_token.value / 2 * block_size;
+      layout.head_bytes = layout.values_offset_bytes / attention->kv_heads;
+    }
+    pool.block_bytes_ += per_token.value * block_size;
+    pool.layers_.push_back(layout);
+  }
+  const auto size = checked_product(pool.block_bytes_, num_blocks.value);
+  if (!size || *size == 0)
+    return fail(ErrorCode::kNo, "the KV pool has no room for a single block", "--num-gpu-blocks-override");
+  void* data = ::mmap(nullptr, static_cast<std::size_t>(*size), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED)
+    return fail(ErrorCode::kNo,
+                "the system refuses " + as_gib(Bytes(*size)) + " for the KV pool: " + std::strerror(errno),
+                "--kv-cache-memory-bytes", "ask for a smaller pool");
+  // Huge pages would make 2 MiB resident for the first token and hide what a sequence really costs.
+  ::madvise(data, static_cast<std::size_t>(*size), MADV_NOHUGEPAGE);
+  pool.data_ = static_cast<std::byte*>(data);
+  pool.size_ = static_cast<std::size_t>(*size);
+  return pool;
+}
+
+KvPool::KvPool(KvPool&& other) noexcept {
+  *this = std::move(other);
+}
+
+KvPool& KvPool::operator=(KvPool&& other) noexcept {
+  std::swap(dtype_, other.dtype_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(block_bytes_, other.block_bytes_);
+  std::swap(layers_, other.layers_);
+  return *this;
+}
+
+KvPool::~KvPool() {
+  if (data_) ::munmap(data_, size_);
+}
+
+std::byte* KvPool::keys(std::int64_t block, int layer, int kv_head) const {
+  const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
+  return data_ + block * block_bytes_ + layout.offset_bytes + kv_head * layout.head_bytes;
+}
+
+std::byte* KvPool::values(std::int64_t block, int layer, int kv_head) const {
+  return keys(block, layer, kv_head) + layers_[static_cast<std::size_t>(layer)].values_offset_bytes;
+}
+
+Bytes KvPool::resident_bytes() const {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  constexpr std::size_t kPagesAtOnce = 1 << 16;
+  std::vector<unsigned char> present(kPagesAtOnce);
+  std::int64_t resident_pages = 0;
+  for (std::size_t at = 0; at < size_; at += kPagesAtOnce * page) {
+    const std::size_t length = std::min(size_ - at, kPagesAtOnce * page);
+    if (::mincore(data_ + at, length, present.data()) != 0) continue;
+    for (std::size_t i = 0; i < (length + page - 1) / page; ++i) resident_pages += present[i] & 1;
+  }
+  return Bytes(resident_pages * static_cast<std::int64_t>(page));
+}
+
+}  // namespace plimsoll::engine

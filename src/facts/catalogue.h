@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which published models are known without a network, and what do their configs say?
+// Config facts only (values that decide memory and structure), never copied files; each entry with its
+// source. Constants; any thread may call.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/json.h"
+
+namespace plimsoll::facts {
+
+struct CatalogueEntry {
+  std::string_view id;       // org/name as the hub spells it
+  std::string_view title;    // "Llama 3.1 8B"
+  std::string_view config;   // the config's values as JSON text; model::read_spec reads them
+  std::string_view license;  // the hub's license id
+  std::string_view source;
+
+  /// The config as a tree, as if read from config.json.
+  Json config_json() const;
+};
+
+std::span<const CatalogueEntry> catalogue();
+
+/// The entry of `org/name`; case does not count; `@revision` behind it is ignored. Null when not known.
+const CatalogueEntry* find_catalogue(std::string_view id);
+
+}  // namespace plimsoll::facts

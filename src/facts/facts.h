@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known that no file tells: GPUs, engines, the catalogue of model configs. The face of the room; each
+// part has its header. Tables are constants, look-ups pure; any thread may call.
+#pragma once
+
+#include "facts/catalogue.h"  // IWYU pragma: export
+#include "facts/engines.h"    // IWYU pragma: export
+#include "facts/gpus.h"       // IWYU pragma: export

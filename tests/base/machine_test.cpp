@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace plimsoll {
+namespace {
+
+/// A root folder with files of the kernel's making.
+class FakeRoot {
+ public:
+  FakeRoot() : path_(std::filesystem::path(::testing::TempDir()) / "plimsoll_machine_root") {
+    std::filesystem::remove_all(path_);
+  }
+  ~FakeRoot() { std::filesystem::remove_all(path_); }
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((path_ / file).parent_path());
+    std::ofstream(path_ / file) << text;
+  }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(Machine, ReadsMemoryAndCpu) {
+  const FakeRoot root;
+  root.write("proc/meminfo", "MemTotal:       24000000 kB\nMemFree: 1 kB\nMemAvailable:   20000000 kB\n");
+  root.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\n");
+  const Machine machine = read_machine(root.path());
+  EXPECT_EQ(machine.memory_total, Bytes(24'000'000 * kKiB));
+  EXPECT_EQ(machine.memory_available, Bytes(20'000'000 * kKiB));
+  EXPECT_EQ(machine.cpu_model, "Some CPU @ 2.0GHz");
+  EXPECT_FALSE(machine.cgroup_limit);
+  EXPECT_GE(machine.num_cpus, 1);
+}
+
+TEST(Machine, ALowerLimitOfTheControlGroupHolds) {
+  const FakeRoot root;
+  root.write("proc/meminfo", "MemTotal: 24000000 kB\nMemAvailable: 20000000 kB\n");
+  root.write("proc/self/cgroup", "0::/a/b\n");
+  root.write("sys/fs/cgroup/a/b/memory.max", "max\n");
+  root.write("sys/fs/cgroup/a/memory.max", "1000000000\n");
+  root.write("sys/fs/cgroup/a/memory.current", "400000000\n");
+  root.write("sys/fs/cgroup/a/memory.stat", "anon 300000000\ninactive_file 100000000\n");
+  const Machine machine = read_machine(root.path());
+  EXPECT_EQ(machine.cgroup_limit, Bytes(1'000'000'000));
+  EXPECT_EQ(machine.memory_total, Bytes(1'000'000'000));
+  EXPECT_EQ(machine.memory_available, Bytes(700'000'000));
+}
+
+TEST(Machine, TheOldControlGroupsCountToo) {
+  const FakeRoot root;
+  root.write("proc/meminfo", "MemTotal: 24000000 kB\nMemAvailable: 20000000 kB\n");
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_FALSE(read_machine(root.path()).cgroup_limit);
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "5000000\n");
+  root.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "6000000\n");
+  EXPECT_EQ(read_machine(root.path()).memory_available, Bytes(0));
+}
+
+TEST(Machine, NothingReadableIsAbsent) {
+  const FakeRoot root;
+  root.write("proc/meminfo", "MemTotal: many\nMemAvailable: 99999999999999999999 kB\n");
+  const Machine machine = read_machine(root.path());
+  EXPECT_FALSE(machine.memory_total);
+  EXPECT_FALSE(machine.memory_available);
+}
+
+TEST(Machine, ThisProcessIsResident) {
+  ASSERT_TRUE(resident_bytes());
+  EXPECT_GT(resident_bytes()->value, 100 * kKiB);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// refused: unused-result|unused-value|nodiscard
+#include "base/result.h"
+plimsoll::Status step();
+
+void run() {
+  step();
+}

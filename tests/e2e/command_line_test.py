@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The promises that hold for the command line as a whole."""
+import json
+import re
+
+
+def test_version_is_one_line(run):
+    done = run("--version")
+    assert done.returncode == 0
+    assert re.fullmatch(r"plimsoll \d+\.\d+\.\d+\n?", done.stdout)
+
+
+def test_help_lists_the_verbs(run):
+    done = run("--help")
+    assert done.returncode == 0
+    assert "inspect" in done.stdout
+
+
+def test_an_unknown_verb_is_wrong_usage(run):
+    done = run("frobnicate")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert 1 <= len(done.stderr.strip().splitlines()) <= 3
+
+
+def test_an_absent_model_is_unreadable_and_says_so_in_json(run, tmp_path):
+    done = run("inspect", str(tmp_path / "absent.gguf"), "--format", "json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["schema"] in ("plimsoll.error/1", "plimsoll.inspect/1")
+    assert "absent.gguf" in done.stderr

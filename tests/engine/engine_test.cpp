@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine promises whatever it computes: the same bits alone or in company, memory as reported,
+// requests that end, and clear refusals.
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+
+#include "memory/kv_cache.h"
+#include "tests/engine/loading.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::engine {
+namespace {
+
+std::string plain_model() {
+  return testing::golden_path("models/llama_plain");
+}
+
+std::vector<TokenId> prompt_of(int length, int seed) {
+  std::vector<TokenId> prompt(static_cast<std::size_t>(length));
+  for (int i = 0; i < length; ++i)
+    prompt[static_cast<std::size_t>(i)] = (seed * 131 + i * 37 + i * i) % 500 + 3;
+  return prompt;
+}
+
+// Runs all prompts at once; tokens and logits by prompt.
+std::vector<Run> run_together(Engine& engine, const std::vector<std::vector<TokenId>>& prompts,
+                              std::int64_t max_tokens) {
+  std::map<RequestId, std::size_t> index;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const auto id = engine.add(prompts[i], greedy(max_tokens));
+    EXPECT_TRUE(id);
+    index[*id] = i;
+  }
+  std::vector<Run> runs(prompts.size());
+  while (engine.has_work())
+    for (auto& output : engine.step()) {
+      Run& run = runs[index.at(output.request)];
+      run.tokens.insert(run.tokens.end(), output.tokens.begin(), output.tokens.end());
+      for (auto& logits : output.logits) run.step_logits.push_back(std::move(logits));
+      if (output.finish) run.finish = output.finish;
+    }
+  return runs;
+}
+
+TEST(Engine, GivesTheSameBitsAloneBatchedChunkedCachedAndThreaded) {
+  for (const auto mode : {ComputeMode::kFloat32, ComputeMode::kAuto}) {
+    std::vector<std::vector<TokenId>> prompts;
+    for (int i = 0; i < 6; ++i) prompts.push_back(prompt_of(5 + 23 * i, i));
+    std::vector<Run> alone;
+    {
+      auto options = small_options(mode);
+      options.max_num_batched_tokens = 256;
+      options.enable_prefix_caching = false;
+      const auto engine = load_model(plain_model(), options);
+      ASSERT_TRUE(engine);
+      for (const auto& prompt : prompts) alone.push_back(run_alone(*engine, prompt, greedy(12)));
+    }
+    for (const int threads : {1, 3}) {
+      auto options = small_options(mode);
+      options.threads = threads;
+      options.max_num_batched_tokens = 37;  // prefills are cut at odd places
+      const auto engine = load_model(plain_model(), options);
+      ASSERT_TRUE(engine);
+      for (int round = 0; round < 2; ++round) {  // the second round finds its prompts in the prefix cache
+        const auto together = run_together(*engine, prompts, 12);
+        for (std::size_t i = 0; i < prompts.size(); ++i) {
+          EXPECT_EQ(together[i].tokens, alone[i].tokens) << "prompt " << i << ", round " << round;
+          EXPECT_EQ(together[i].step_logits, alone[i].step_logits) << "prompt " << i << ", round " << round;
+        }
+      }
+      EXPECT_GT(engine->stats().prefix_hits_tokens, 0);
+    }
+  }
+}
+
+TEST(Engine, PreemptionChangesNothingButTheOrder) {
+  auto options = small_options(ComputeMode::kFloat32);
+  options.num_blocks = 12;  // 192 tokens for four requests of up to 100
+  options.max_model_len = 128;
+  options.enable_prefix_caching = false;
+  const auto tight = load_model(plain_model(), options);
+  ASSERT_TRUE(tight);
+  std::vector<std::vector<TokenId>> prompts;
+  for (int i = 0; i < 4; ++i) prompts.push_back(prompt_of(40, i));
+  const auto together = run_together(*tight, prompts, 60);
+  EXPECT_GT(tight->stats().preemptions, 0);
+  options.num_blocks = 128;
+  const auto roomy = load_model(plain_model(), options);
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    EXPECT_EQ(together[i].tokens, run_alone(*roomy, prompts[i], greedy(60)).tokens);
+  EXPECT_EQ(tight->stats().blocks_used.value, 0);
+}
+
+TEST(Engine, ResidentPagesAreWhatTheFormulaSays) {
+  // 16 tokens of this model fill a page multiple in neither dtype, so several blocks are measured against
+  // whole pages.
+  for (const auto mode : {ComputeMode::kFloat32, ComputeMode::kAuto}) {
+    auto options = small_options(mode);
+    const auto engine = load_model(plain_model(), options);
+    ASSERT_TRUE(engine);
+    EXPECT_EQ(engine->resident_kv_bytes().value, 0);
+    const std::int64_t tokens = 480;
+    run_alone(*engine, prompt_of(static_cast<int>(tokens), 1), greedy(1));
+    const std::int64_t expected = engine->memory().kv_bytes_per_token.value * tokens;
+    EXPECT_GE(engine->resident_kv_bytes().value, expected);
+    EXPECT_LT(engine->resident_kv_bytes().value, expected + 2 * 4096);
+  }
+}
+
+TEST(Engine, CancelFreesBlocksAtOnceAndReportsIt) {
+  const auto engine = load_model(plain_model(), small_options(ComputeMode::kAuto));
+  ASSERT_TRUE(engine);
+  const auto id = engine->add(prompt_of(100, 1), greedy(100));
+  ASSERT_TRUE(id);
+  engine->step();
+  EXPECT_GT(engine->stats().blocks_used.value, 0);
+  engine->cancel(*id);
+  EXPECT_EQ(engine->stats().blocks_used.value, 0);
+  ASSERT_TRUE(engine->has_work());
+  const auto outputs = engine->step();
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].finish, FinishReason::kCancelled);
+  EXPECT_FALSE(engine->has_work());
+  engine->cancel(*id);  // twice is harmless
+}
+
+TEST(Engine, RefusesWhatCanNeverRun) {
+  const auto engine = load_model(plain_model(), small_options(ComputeMode::kAuto));
+  ASSERT_TRUE(engine);
+  EXPECT_EQ(engine->add({}, greedy(1)).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(engine->add({-1}, greedy(1)).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(engine->add({512}, greedy(1)).error().code, ErrorCode::kUsage);
+  const auto too_long = engine->add(prompt_of(512, 0), greedy(1));
+  ASSERT_FALSE(too_long);
+  EXPECT_NE(too_long.error().message.find("maximum context length is 512 tokens"), std::string::npos);
+  EXPECT_TRUE(engine->add(prompt_of(511, 0), greedy(100)));
+  EXPECT_EQ(engine->stats().waiting, 1);
+}
+
+TEST(Engine, StopsAtStopTokensAndLengths) {
+  const auto engine = load_model(plain_model(), small_options(ComputeMode::kFloat32));
+  ASSERT_TRUE(engine);
+  const auto free_run = run_alone(*engine, prompt_of(20, 2), greedy(10));
+  EXPECT_EQ(free_run.finish, FinishReason::kLength);
+  ASSERT_EQ(free_run.tokens.size(), 10u);
+  auto params = greedy(10);
+  params.stop_token_ids = {free_run.tokens[4]};
+  const auto stopped = run_alone(*engine, prompt_of(20, 2), params);
+  EXPECT_EQ(stopped.finish, FinishReason::kStop);
+  EXPECT_LE(stopped.tokens.size(), 5u);
+  EXPECT_EQ(stopped.tokens.back(), free_run.tokens[4]);
+}
+
+TEST(Engine, RefusesAPoolTooSmallForOneRequestNamingWhatFits) {
+  auto artifact_options = small_options(ComputeMode::kAuto);
+  artifact_options.num_blocks = 2;
+  auto artifact = artifact::open(plain_model());
+  ASSERT_TRUE(artifact);
+  auto spec = model::read_spec(**artifact);
+  ASSERT_TRUE(spec);
+  const auto engine = Engine::load(*artifact, *spec, artifact_options);
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().code, ErrorCode::kNo);
+  EXPECT_NE(engine.error().describe().find("32"), std::string::npos) << engine.error().describe();
+}
+
+}  // namespace
+}  // namespace plimsoll::engine

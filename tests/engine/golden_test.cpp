@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds the engine in float32 mode to transformers' own numbers: logits within the tolerance and greedy
+// tokens identical.
+#include "tests/testing/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/json.h"
+#include "engine/engine.h"
+#include "tests/engine/loading.h"
+#include "tests/testing/tensor_file.h"
+
+namespace plimsoll::engine {
+namespace {
+
+// Eager float32 of the reference against our summation order; its own f32-against-f64 error is below 1e-4.
+constexpr float kTolerance = 2e-3F;
+
+std::vector<TokenId> ids_of(const Json& list) {
+  std::vector<TokenId> ids;
+  for (const auto& id : list.items()) ids.push_back(static_cast<TokenId>(*id.as_integer()));
+  return ids;
+}
+
+float largest_difference(std::span<const float> found, std::span<const float> expected) {
+  EXPECT_EQ(found.size(), expected.size());
+  float largest = 0;
+  for (std::size_t i = 0; i < std::min(found.size(), expected.size()); ++i) {
+    const float difference = std::fabs(found[i] - expected[i]);
+    largest = std::isnan(difference) ? INFINITY : std::max(largest, difference);
+  }
+  return largest;
+}
+
+class GoldenModel : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenModel, LogitsAndGreedyTokensMatchTransformers) {
+  const std::string folder = testing::golden_path("models/" + GetParam());
+  const auto expected = read_json_file(folder + "/expected.json");
+  ASSERT_TRUE(expected) << folder;
+  const auto logits = testing::read_float_tensors(folder + "/expected_logits.safetensors");
+  ASSERT_FALSE(logits.empty());
+  const auto engine = load_model(folder, small_options(ComputeMode::kFloat32));
+  ASSERT_TRUE(engine);
+  for (const std::string prompt : {"p0", "p1", "p2"}) {
+    SCOPED_TRACE(prompt);
+    const Json& row = (*expected)["prompts"][prompt];
+    SamplingParams params = greedy(48);
+    params.return_prompt_logits = true;
+    const Run run = run_alone(*engine, ids_of(row["ids"]), params);
+    EXPECT_EQ(run.tokens, ids_of(row["greedy48"]));
+    ASSERT_EQ(run.step_logits.size(), 48u);
+    EXPECT_LT(largest_difference(run.step_logits[0], logits.at(prompt + ".last").values), kTolerance);
+    EXPECT_LT(largest_difference(run.prompt_logits.back(), logits.at(prompt + ".last").values), kTolerance);
+    if (prompt == "p2")
+      EXPECT_LT(largest_difference(run.step_logits[47], logits.at("p2.greedy_last").values), kTolerance);
+    if (prompt != "p1") continue;
+    const auto& all = logits.at("p1.all");
+    for (std::int64_t t = 0; t < all.shape[0]; ++t)
+      EXPECT_LT(largest_difference(run.prompt_logits[static_cast<std::size_t>(t)],
+                                   std::span(all.values)
+                                       .subspan(static_cast<std::size_t>(t * all.shape[1]),
+                                                static_cast<std::size_t>(all.shape[1]))),
+                kTolerance)
+          << "prompt position " << t;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Llama, GoldenModel,
+                         ::testing::Values("llama_plain", "llama_f32", "llama_sharded", "llama_tied",
+                                           "llama_rope_llama3", "llama_bias", "llama_mqa", "llama_headdim32",
+                                           "llama_rope_yarn", "llama_rope_linear", "llama_k256", "qwen2",
+                                           "qwen3"),
+                         [](const auto& test) { return test.param; });
+
+class GoldenGguf : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenGguf, LogitsAndGreedyTokensMatchDequantizedReference) {
+  const auto expected = read_json_file(testing::golden_path("gguf/expected_gguf.json"));
+  ASSERT_TRUE(expected);
+  const auto logits =
+      testing::read_float_tensors(testing::golden_path("gguf/expected_gguf_logits.safetensors"));
+  const std::string file = GetParam() + ".gguf";
+  const Json& rows = (*expected)["files"][file];
+  ASSERT_TRUE(rows.is_object()) << file;
+  const auto prompts =
+      read_json_file(testing::golden_path("models/" + *rows["base"].as_string() + "/expected.json"));
+  ASSERT_TRUE(prompts);
+  const auto engine = load_model(testing::golden_path("gguf/" + file), small_options(ComputeMode::kFloat32));
+  ASSERT_TRUE(engine);
+  for (const std::string prompt : {"p0", "p1", "p2"}) {
+    SCOPED_TRACE(prompt);
+    const Run run = run_alone(*engine, ids_of((*prompts)["prompts"][prompt]["ids"]), greedy(32));
+    EXPECT_EQ(run.tokens, ids_of(rows["prompts"][prompt]["hf_greedy"]))
+        << "margin " << *rows["prompts"][prompt]["hf_min_margin"].as_double();
+    EXPECT_LT(largest_difference(run.step_logits[0], logits.at(file + "." + prompt + ".hf_last").values),
+              kTolerance);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Llama, GoldenGguf,
+                         ::testing::Values("llama_plain-bf16", "llama_plain-f16", "llama_rope_llama3-bf16",
+                                           "llama_k256-bf16", "llama_k256-Q4_0", "llama_k256-Q4_1"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           for (char& c : name)
+                             if (c == '-') c = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace plimsoll::engine

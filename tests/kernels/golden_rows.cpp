@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/golden_rows.h"
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+#include "kernels/kernels.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::kernels {
+
+std::vector<GoldenRows> golden_rows() {
+  std::ifstream stream(testing::golden_path("gguf/golden_quants.safetensors"), std::ios::binary);
+  const std::string file((std::istreambuf_iterator<char>(stream)), {});
+  std::uint64_t header_bytes = 0;
+  if (file.size() < sizeof header_bytes) return {};
+  std::memcpy(&header_bytes, file.data(), sizeof header_bytes);
+  const std::string header = file.substr(sizeof header_bytes, header_bytes);
+  const char* const data = file.data() + sizeof header_bytes + header_bytes;
+
+  std::vector<GoldenRows> rows;
+  const auto tensor = [&header](const std::string& name) {
+    const std::regex pattern("\"" + name + "\": *\\{[^}]*\"data_offsets\": *\\[([0-9]+), *([0-9]+)\\]");
+    std::smatch found;
+    std::pair<std::size_t, std::size_t> range;
+    if (std::regex_search(header, found, pattern)) range = {std::stoul(found[1]), std::stoul(found[2])};
+    return range;
+  };
+  for (int type = 0; type < 64; ++type) {
+    const auto dtype = dtype_from_gguf(static_cast<std::uint32_t>(type));
+    if (!dtype || !is_block_quantized(*dtype) || !can_read(*dtype)) continue;
+    for (const char* kind : {"quantized", "edge", "random"}) {
+      std::string name(info(*dtype).name);
+      for (char& c : name) c = static_cast<char>(std::toupper(c));
+      name = name + "." + kind;
+      const auto raw = tensor(name + ".raw"), deq = tensor(name + ".deq");
+      GoldenRows row{name, *dtype, {}, {}};
+      row.stored.resize(raw.second - raw.first);
+      row.values.resize((deq.second - deq.first) / sizeof(float));
+      std::memcpy(row.stored.data(), data + raw.first, row.stored.size());
+      std::memcpy(row.values.data(), data + deq.first, row.values.size() * sizeof(float));
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace plimsoll::kernels

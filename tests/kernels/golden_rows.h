@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must stored blocks read as? Rows of the golden quantization file, each with its exact floats.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace plimsoll::kernels {
+
+struct GoldenRows {
+  std::string name;  // Q4_1.edge
+  DType dtype;
+  std::vector<std::byte> stored;
+  std::vector<float> values;  // as the reference dequantizes `stored`
+};
+
+/// All rows of types that can_read(); a failed read is an empty list.
+std::vector<GoldenRows> golden_rows();
+
+}  // namespace plimsoll::kernels
