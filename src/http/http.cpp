@@ -1,1 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "http/http.h"
+
+#include <algorithm>
+
+namespace plimsoll::http {
+namespace {
+
+char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool equal_without_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return to_lower(x) == to_lower(y); });
+}
+
+}  // namespace
+
+std::string_view header(const Headers& headers, std::string_view name) {
+  for (const auto& [key, value] : headers)
+    if (equal_without_case(key, name)) return value;
+  return {};
+}
+
+}  // namespace plimsoll::http

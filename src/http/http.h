@@ -58,6 +58,12 @@ struct ServerOptions {
   std::int64_t max_header_bytes = std::int64_t{64} << 10;  // larger heads: 431
   std::chrono::seconds header_timeout{30};                 // a slow request head or body: connection closed
   int max_connections = 8192;
+  std::chrono::seconds idle_timeout{75};                   // a kept-alive connection without a request
+  std::chrono::seconds stall_timeout{120};                 // a peer that reads nothing of its answer
+  std::int64_t max_unsent_bytes = std::int64_t{64} << 20;  // answer bytes a slow peer may leave here; then
+                                                           // it counts as gone
+  /// The body of an answer the server gives by itself (400, 408, 413, 431, 500); a plain sentence when empty.
+  std::function<Response(int status, std::string_view reason)> refusal;
 };
 
 class Server {
