@@ -67,4 +67,32 @@ std::string ChoiceText::flush() {
   return text;
 }
 
+ChoiceText::Taken ChoiceText::finished(std::string text, const engine::Output& output) const {
+  Taken taken{.text = std::move(text), .finish = std::nullopt, .stop_reason = {}};
+  if (stop_) {
+    taken.finish = "stop";
+    taken.stop_reason = *stop_;
+  } else if (output.finish) {
+    taken.finish = std::string(engine::to_string(*output.finish));
+    const auto& asked = options_.asked_stop_ids;
+    if (output.stop_token && std::find(asked.begin(), asked.end(), *output.stop_token) != asked.end())
+      taken.stop_reason = *output.stop_token;
+  }
+  return taken;
+}
+
+ChoiceText::Taken ChoiceText::take(const engine::Output& output, std::size_t token) {
+  const bool is_last = output.finish && token + 1 == output.tokens.size();
+  const bool is_stop_token = is_last && output.finish == engine::FinishReason::kStop;
+  std::string text;
+  if (!is_stop_token || options_.include_stop) text = push(output.tokens[token]);
+  if (!is_last) return finished(std::move(text), {});
+  if (!stop_) text += flush();
+  return finished(std::move(text), output);
+}
+
+ChoiceText::Taken ChoiceText::take_end(const engine::Output& output) {
+  return finished(flush(), output);
+}
+
 }  // namespace plimsoll::serve

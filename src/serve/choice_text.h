@@ -34,8 +34,9 @@ class StopMatcher {
 struct ChoiceTextOptions {
   std::vector<std::string> stop;
   bool skip_special_tokens = true;
-  bool include_stop = false;    // keep the stop string in the text
-  std::int64_t min_tokens = 0;  // stop strings count only after so many tokens
+  bool include_stop = false;            // keep the stop string or stop token in the text
+  std::int64_t min_tokens = 0;          // stop strings count only after so many tokens
+  std::vector<TokenId> asked_stop_ids;  // of the request: they become the stop_reason, the model's own do not
 };
 
 class ChoiceText {
@@ -43,14 +44,23 @@ class ChoiceText {
   /// Without a tokenizer every text is empty.
   ChoiceText(std::shared_ptr<const text::Tokenizer> tokenizer, ChoiceTextOptions options);
 
-  /// Takes one token. Its text may come with a later one. Once stop() is set no more tokens are to be pushed.
-  std::string push(TokenId id);
-  /// The rest, at the end of a sequence that no stop string ended.
-  std::string flush();
-  const std::optional<std::string>& stop() const { return stop_; }
+  /// What one token brought.
+  struct Taken {
+    std::string text;                   // may belong to earlier tokens; held back text comes with a later one
+    std::optional<std::string> finish;  // stop length abort error: nothing more is to be taken
+    Json stop_reason;                   // stop string, asked stop id, or null
+  };
+  /// Takes token number `token` of an output. A finish without the output's own finish means that a stop
+  /// string was found: the engine is to be told.
+  Taken take(const engine::Output& output, std::size_t token);
+  /// Takes the end of a sequence whose output brought no token.
+  Taken take_end(const engine::Output& output);
 
  private:
   std::string match(std::string_view text);
+  std::string push(TokenId id);
+  std::string flush();
+  Taken finished(std::string text, const engine::Output& output) const;
 
   std::optional<text::StreamDecoder> decoder_;
   StopMatcher matcher_;

@@ -9,7 +9,6 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
-#include "model/model.h"
 #include "serve/model_context.h"
 
 namespace plimsoll::serve {

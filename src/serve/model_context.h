@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "artifact/artifact.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "engine/engine.h"

@@ -62,6 +62,11 @@ Result<std::unique_ptr<App>> App::start(const ServeOptions& options) {
   http_options.host = options.host;
   http_options.port = options.port;
   http_options.max_body_bytes = options.max_body_bytes;
+  http_options.refusal = [](int status, std::string_view reason) {
+    const ApiError error{.status = status, .message = std::string(reason)};
+    return http::Response{
+        .status = status, .headers = {{"Content-Type", "application/json"}}, .body = dump(to_json(error))};
+  };
   PLIMSOLL_TRY(state->server, http::Server::bind(http_options, [routes = state->routes.get()](
                                                                    http::Request request, auto responder) {
                  routes->handle(std::move(request), std::move(responder));

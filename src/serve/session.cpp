@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/session.h"
 
-#include <algorithm>
-
 namespace plimsoll::serve {
 
 Session::Session(GenerationRequest request, const ModelContext& context, EngineLoop& loop,
@@ -16,7 +14,8 @@ Session::Session(GenerationRequest request, const ModelContext& context, EngineL
   const ChoiceTextOptions options{.stop = request_.stop,
                                   .skip_special_tokens = request_.answer.skip_special_tokens,
                                   .include_stop = request_.answer.include_stop_in_output,
-                                  .min_tokens = request_.sampling.min_tokens};
+                                  .min_tokens = request_.sampling.min_tokens,
+                                  .asked_stop_ids = request_.asked_stop_ids};
   for (std::size_t prompt = 0; prompt < request_.prompts.size(); ++prompt)
     for (int k = 0; k < request_.n; ++k)
       choices_.emplace_back(prompt, ChoiceText(context.tokenizer, options));
@@ -66,79 +65,54 @@ void Session::on_output(Ticket ticket, const engine::Output& output) {
   if (output.finish && !choice.finish) {
     // An end without a token of its own: cancelled.
     Delta delta;
-    delta.text = choice.text.flush();
-    choice.content += delta.text;
-    end(choice, output);
+    apply(choice, choice.text.take_end(output), delta);
     write_chunk(index, std::move(delta));
   }
   if (num_finished_ == choices_.size()) complete();
 }
 
+void Session::apply(Choice& choice, ChoiceText::Taken taken, Delta& delta) {
+  choice.content += taken.text;
+  delta.text = std::move(taken.text);
+  if (!taken.finish) return;
+  choice.finish = std::move(taken.finish);
+  choice.stop_reason = std::move(taken.stop_reason);
+  ++num_finished_;
+}
+
 void Session::take_token(std::size_t index, const engine::Output& output, std::size_t token) {
   Choice& choice = choices_[index];
-  const bool is_last = output.finish && token + 1 == output.tokens.size();
-  Delta delta = add_token(choice, output, token);
-  if (choice.text.stop() && !request_.answer.drops_generated) {
-    finish_choice(choice, "stop", *choice.text.stop());
-    if (!output.finish) loop_.cancel(first_ticket_ + index, engine::FinishReason::kStop);
-  } else if (is_last) {
-    if (!request_.answer.drops_generated) {
-      const std::string rest = choice.text.flush();
-      delta.text += rest;
-      choice.content += rest;
-    }
-    if (choice.text.stop())
-      finish_choice(choice, "stop", *choice.text.stop());
-    else
-      end(choice, output);
+  Delta delta;
+  if (request_.answer.drops_generated) {
+    apply(choice, {.text = {}, .finish = "length", .stop_reason = {}}, delta);
+  } else {
+    const TokenId id = output.tokens[token];
+    choice.ids.push_back(id);
+    delta.id = id;
+    apply(choice, choice.text.take(output, token), delta);
+    if (request_.answer.wants_logprobs && token < output.logprobs.size())
+      add_logprob(choice, output.logprobs[token], delta);
   }
+  if (choice.finish && !output.finish) loop_.cancel(first_ticket_ + index, engine::FinishReason::kStop);
   write_chunk(index, std::move(delta));
-  if (settings_.fail_after_tokens &&
-      static_cast<std::int64_t>(choice.ids.size()) >= *settings_.fail_after_tokens)
+  const auto num_tokens = static_cast<std::int64_t>(choice.ids.size());
+  if (settings_.fail_after_tokens && num_tokens >= *settings_.fail_after_tokens)
     fail({.status = 500, .message = "fault injected for a test", .type = "server_error"});
 }
 
-Session::Delta Session::add_token(Choice& choice, const engine::Output& output, std::size_t token) {
-  Delta delta;
-  const TokenId id = output.tokens[token];
-  if (request_.answer.drops_generated) return delta;
-  choice.ids.push_back(id);
-  delta.id = id;
-  const bool is_stop_token =
-      output.finish == engine::FinishReason::kStop && token + 1 == output.tokens.size();
-  if (!is_stop_token || request_.answer.include_stop_in_output) delta.text = choice.text.push(id);
-  choice.content += delta.text;
-  if (request_.answer.wants_logprobs && token < output.logprobs.size()) {
-    const engine::TokenLogprob& logprob = output.logprobs[token];
-    if (is_chat()) {
-      Json entry = chat_logprob_json(logprob, writer_);
-      if (request_.answer.is_stream)
-        delta.logprobs = Json::object({{"content", Json(Json::Array{std::move(entry)})}});
-      else
-        choice.chat_logprobs.push_back(std::move(entry));
-    } else {
-      if (choice.ids.size() == 1 && request_.answer.echo) echo_logprobs(choice);
-      choice.completion_logprobs.add(logprob, writer_);
-      if (request_.answer.is_stream) delta.logprobs = choice.completion_logprobs.take();
-    }
+void Session::add_logprob(Choice& choice, const engine::TokenLogprob& logprob, Delta& delta) {
+  const bool is_stream = request_.answer.is_stream;
+  if (is_chat()) {
+    Json entry = chat_logprob_json(logprob, writer_);
+    if (is_stream)
+      delta.logprobs = Json::object({{"content", Json(Json::Array{std::move(entry)})}});
+    else
+      choice.chat_logprobs.push_back(std::move(entry));
+    return;
   }
-  return delta;
-}
-
-void Session::end(Choice& choice, const engine::Output& output) {
-  Json stop_reason;
-  const auto& asked = request_.asked_stop_ids;
-  if (output.stop_token && std::find(asked.begin(), asked.end(), *output.stop_token) != asked.end())
-    stop_reason = *output.stop_token;
-  finish_choice(choice,
-                std::string(request_.answer.drops_generated ? "length" : engine::to_string(*output.finish)),
-                std::move(stop_reason));
-}
-
-void Session::finish_choice(Choice& choice, std::string reason, Json stop_reason) {
-  choice.finish = std::move(reason);
-  choice.stop_reason = std::move(stop_reason);
-  ++num_finished_;
+  if (choice.ids.size() == 1 && request_.answer.echo) echo_logprobs(choice);
+  choice.completion_logprobs.add(logprob, writer_);
+  if (is_stream) delta.logprobs = choice.completion_logprobs.take();
 }
 
 void Session::cancel_open(engine::FinishReason reason) {

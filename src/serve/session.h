@@ -63,9 +63,8 @@ class Session : public JobSink, public std::enable_shared_from_this<Session> {
 
   std::vector<Job> make_jobs();
   void take_token(std::size_t index, const engine::Output& output, std::size_t token);
-  Delta add_token(Choice& choice, const engine::Output& output, std::size_t token);
-  void end(Choice& choice, const engine::Output& output);
-  void finish_choice(Choice& choice, std::string reason, Json stop_reason);
+  void apply(Choice& choice, ChoiceText::Taken taken, Delta& delta);
+  void add_logprob(Choice& choice, const engine::TokenLogprob& logprob, Delta& delta);
   void fail(const ApiError& error);
   void complete();
   void cancel_open(engine::FinishReason reason);
