@@ -13,6 +13,10 @@ if(PLIMSOLL_SANITIZE)
     -fsanitize=${PLIMSOLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(plimsoll_flags INTERFACE -fsanitize=${PLIMSOLL_SANITIZE})
 endif()
+if(PLIMSOLL_FUZZ)
+  # Every room is watched for new paths, not only the fuzz target itself.
+  target_compile_options(plimsoll_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # plimsoll_room(<name> ROOMS <rooms it includes> LIBS <third-party targets>)
 function(plimsoll_room name)

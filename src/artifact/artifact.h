@@ -65,7 +65,10 @@ class Artifact {
   virtual const std::string& root() const = 0;  // folder, or the file itself
   virtual const std::vector<File>& files() const = 0;
   virtual const std::vector<Tensor>& tensors() const = 0;  // in file order; each name once
-  const Tensor* find(std::string_view name) const;
+  virtual const Tensor* find(std::string_view name) const;
+
+  /// The commit that the folder's place in a hub cache names (snapshots/COMMIT); empty elsewhere.
+  virtual std::string commit() const { return {}; }
 
   /// config.json as it stands; for GGUF an object of all metadata keys (arrays included). Null when there is
   /// none.
@@ -84,6 +87,10 @@ class Artifact {
   /// Faults of files, headers, index and so on; `inspect` adds the ones that need more knowledge.
   virtual const Findings& findings() const = 0;
 };
+
+/// Checks the content of every tensor where that needs no knowledge of the model: NaN and infinity counts.
+/// Reads all tensor bytes once. Tensors that lie outside their file were found by `open` and are skipped.
+Findings deep_findings(const Artifact& artifact);
 
 /// Opens MODEL: a folder, a .gguf file, a lone *.json config, or a lone tokenizer file.
 /// Errors: kMalformed when the path does not exist or is none of these (an org/name id included: the message

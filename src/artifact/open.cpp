@@ -1,1 +1,172 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decides what a path is, gathers the parts, and gives out the finished Artifact.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "artifact/artifact.h"
+#include "artifact/content.h"
+#include "artifact/folder.h"
+#include "artifact/gguf_set.h"
+#include "artifact/store.h"
+#include "artifact/weights_files.h"
+
+namespace plimsoll::artifact {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxConfigBytes = 64 * kMiB;
+constexpr const char* kTaken = "give a model folder, a .gguf file, a config.json, or a tokenizer file";
+
+void add(ArtifactParts& parts, std::string id, FindingLevel level, FindingKind kind, std::string where,
+         std::string message, std::string fix = {}) {
+  parts.findings.push_back(
+      {std::move(id), level, kind, std::move(where), std::move(message), std::move(fix)});
+}
+
+// What can be said about the text of a config whatever the model is.
+void take_config(JsonFile file, const std::string& name, ArtifactParts& parts) {
+  using enum FindingLevel;
+  if (file.has_bom)
+    add(parts, "CFG_BOM", kWarning, FindingKind::kCheckFailed, name + ": byte 0",
+        "the file begins with a UTF-8 byte order mark; some loaders refuse it", "save it without the mark");
+  for (const std::string& pointer : duplicate_keys(file.value))
+    add(parts, "CFG_DUP_KEY", kWarning, FindingKind::kCheckFailed, name + ": " + pointer,
+        fmt::format("the key {} is given more than once; Python takes the last, {}", pointer,
+                    dump(file.value.at_pointer(pointer))),
+        "keep one of them");
+  parts.config = std::move(file.value);
+}
+
+void read_folder_config(ArtifactParts& parts) {
+  const std::string name = "config.json";
+  if (find_file(parts.files, name) < 0) return;
+  auto file = read_json_with_bom(parts.folder + "/" + name, kMaxConfigBytes);
+  if (!file || !file->value.is_object()) {
+    const std::string where = file ? name : file.error().where;
+    const std::size_t at = where.find(name);
+    add(parts, "CFG_JSON", FindingLevel::kError, FindingKind::kMalformed,
+        at == std::string::npos ? name : where.substr(at),
+        file ? std::string("config.json is not a JSON object") : file.error().message,
+        "comments and trailing commas are not JSON");
+    return;
+  }
+  take_config(std::move(*file), name, parts);
+}
+
+void note_missing(ArtifactParts& parts) {
+  using enum FindingLevel;
+  const bool has_config = find_file(parts.files, "config.json") >= 0;
+  if (parts.form == Form::kSafetensors && !has_config)
+    add(parts, "CFG_MISSING", kError, FindingKind::kCheckFailed, "config.json",
+        "the folder has weights but no config.json: nothing says what model they are",
+        "download config.json");
+  const bool has_weights_finding =
+      std::any_of(parts.findings.begin(), parts.findings.end(),
+                  [](const Finding& f) { return f.id == "PICKLE_ONLY" || f.id == "LINK_DANGLING"; });
+  if (parts.form == Form::kConfigOnly && !has_weights_finding)
+    add(parts, "WEIGHTS_ABSENT", kInfo, FindingKind::kCheckFailed, "config.json",
+        "there are no weights here; sizes are computed from the config");
+}
+
+Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
+  ArtifactParts parts;
+  parts.root = model;
+  HubPlace place = resolve_hub_cache(model);
+  parts.folder = std::move(place.folder);
+  parts.commit = std::move(place.commit);
+  FolderListing listing = list_folder(parts.folder);
+  parts.files = std::move(listing.files);
+  for (const std::string& link : listing.dangling)
+    add(parts, "LINK_DANGLING", FindingLevel::kError, FindingKind::kMalformed, link,
+        "the target of this link is missing (a hub cache that was pruned in half?)",
+        "download the file again");
+  for (const std::string& link : listing.outside)
+    add(parts, "LINK_OUTSIDE", FindingLevel::kInfo, FindingKind::kCheckFailed, link,
+        "this link leads out of the model folder");
+  const bool has_config = find_file(parts.files, "config.json") >= 0;
+  const bool has_tokenizer = std::any_of(parts.files.begin(), parts.files.end(),
+                                         [](const File& f) { return f.role == FileRole::kTokenizer; });
+  parts.form = !has_config && has_tokenizer ? Form::kTokenizerOnly : Form::kConfigOnly;
+  read_folder_weights(parts);
+  if (parts.form != Form::kGguf) read_folder_config(parts);
+  note_missing(parts);
+  const bool has_anything = has_config || has_tokenizer || !parts.findings.empty() || !parts.mappings.empty();
+  if (!has_anything || (parts.form == Form::kConfigOnly && !has_config && parts.findings.size() == 1 &&
+                        parts.findings.front().id == "WEIGHTS_ABSENT"))
+    return fail(
+        ErrorCode::kMalformed,
+        fmt::format(
+            "opening a model: the folder holds no config.json, weights or tokenizer among its {} files",
+            parts.files.size()),
+        model, kTaken);
+  return std::make_shared<StoredArtifact>(std::move(parts));
+}
+
+bool is_tokenizer_tree(const Json& value) {
+  return (value["model"].is_object() && !value["model"]["vocab"].is_null()) ||
+         (value["vocab"].is_array() && value["config"].is_object());
+}
+
+Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std::int64_t size) {
+  ArtifactParts parts;
+  parts.root = model;
+  const std::string name = fs::path(model).filename().string();
+  if (name.ends_with(".gguf")) {
+    read_lone_gguf(model, parts);
+    return std::make_shared<StoredArtifact>(std::move(parts));
+  }
+  parts.files.push_back({name, Bytes(size), role_of(name)});
+  if (name.ends_with(".model") || name.ends_with(".tiktoken")) {
+    parts.form = Form::kTokenizerOnly;
+    return std::make_shared<StoredArtifact>(std::move(parts));
+  }
+  if (!name.ends_with(".json"))
+    return fail(ErrorCode::kMalformed, "opening a model: this file is none that is taken as one", model,
+                kTaken);
+  PLIMSOLL_TRY(JsonFile file, read_json_with_bom(model, 256 * kMiB));
+  if (!file.value.is_object())
+    return fail(ErrorCode::kMalformed, "opening a model: the file holds JSON, but not an object", model,
+                kTaken);
+  if (is_tokenizer_tree(file.value)) {
+    parts.form = Form::kTokenizerOnly;
+    parts.files.front().role = FileRole::kTokenizer;
+    return std::make_shared<StoredArtifact>(std::move(parts));
+  }
+  parts.form = Form::kConfigOnly;
+  parts.files.front().role = FileRole::kConfig;
+  take_config(std::move(file), name, parts);
+  return std::make_shared<StoredArtifact>(std::move(parts));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Artifact>> open(const std::string& model) {
+  std::error_code error;
+  const fs::file_status status = fs::status(model, error);
+  if (fs::is_directory(status)) return open_folder(model);
+  if (fs::is_regular_file(status)) {
+    const auto size = fs::file_size(model, error);
+    return open_file(model, error ? 0 : static_cast<std::int64_t>(size));
+  }
+  if (!fs::exists(status))
+    return fail(ErrorCode::kMalformed, "opening a model: there is no such file or folder", model, kTaken);
+  return fail(ErrorCode::kMalformed, "opening a model: this is neither a file nor a folder", model, kTaken);
+}
+
+std::optional<Error> first_error(const Findings& findings) {
+  for (const Finding& finding : findings) {
+    if (finding.level != FindingLevel::kError) continue;
+    ErrorCode code = ErrorCode::kNo;
+    if (finding.kind == FindingKind::kMalformed) code = ErrorCode::kMalformed;
+    if (finding.kind == FindingKind::kUnsupported) code = ErrorCode::kUnsupported;
+    return Error{code, finding.id + ": " + finding.message, finding.where, finding.fix};
+  }
+  return std::nullopt;
+}
+
+}  // namespace plimsoll::artifact

@@ -7,12 +7,12 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/machine.h"
 #include "base/thread_pool.h"
 #include "engine/graph.h"
 #include "engine/kv_pool.h"
 #include "engine/sampler.h"
 #include "memory/embedded.h"
-#include "memory/kv_cache.h"
 #include "schedule/schedule.h"
 
 namespace plimsoll::engine {
@@ -64,29 +64,29 @@ Status check_supported(const model::ModelSpec& spec) {
 
 memory::EmbeddedOptions memory_options(const EngineOptions& options) {
   memory::EmbeddedOptions result;
-  result.is_float32 = options.mode == ComputeMode::kFloat32;
-  result.max_model_len = options.max_model_len;
+  result.compute = options.mode == ComputeMode::kFloat32 ? memory::EmbeddedCompute::kFloat32
+                                                         : memory::EmbeddedCompute::kAuto;
+  result.threads = options.threads;
   result.block_size = options.block_size;
+  result.max_model_len = options.max_model_len;
   result.kv_cache_bytes = options.kv_cache_bytes;
   result.num_blocks = options.num_blocks;
   result.max_num_seqs = options.max_num_seqs;
   result.max_num_batched_tokens = options.max_num_batched_tokens;
-  result.threads = options.threads;
   return result;
 }
 
 class PagedEngine final : public Engine {
  public:
   PagedEngine(std::shared_ptr<const artifact::Artifact> artifact, const model::ModelSpec& spec,
-              const EngineOptions& options, const memory::EmbeddedPlan& plan, ModelWeights weights,
-              RopeTable rope, KvPool pool)
+              const EngineOptions& options, const memory::EmbeddedPlan& plan,
+              const memory::Workspace& workspace, ModelWeights weights, RopeTable rope, KvPool pool)
       : artifact_(std::move(artifact)),
         spec_(spec),
         plan_(plan),
         team_(options.threads),
         pool_(std::move(pool)),
-        graph_(spec_, std::move(weights), std::move(rope), pool_, options.block_size,
-               options.max_num_batched_tokens, options.max_num_seqs, plan.max_model_len.value, team_),
+        graph_(spec_, std::move(weights), std::move(rope), pool_, plan.block_size, workspace, team_),
         scheduler_(scheduler_options(options, plan)) {}
 
   MemoryReport memory() const override {
@@ -328,15 +328,17 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
     options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   // Maps and checks tensors; their bytes are read when they are first multiplied with.
   PLIMSOLL_TRY(ModelWeights weights, load_weights(*artifact, spec));
+  memory::EmbeddedOptions sizes = memory_options(options);
   PLIMSOLL_TRY(const memory::EmbeddedPlan plan,
-               memory::plan_embedded(spec, weights.stored, memory_options(options)));
+               memory::plan_embedded(spec, weights.stored, sizes, read_machine().memory_available));
+  sizes.max_model_len = plan.max_model_len.value;
+  PLIMSOLL_TRY(const memory::Workspace workspace, memory::embedded_workspace(spec, sizes));
   PLIMSOLL_TRY(RopeTable rope,
                make_rope_table(spec.rope, plan.max_model_len.value, weights.rope_frequencies));
-  const DType cache_dtype = options.mode == ComputeMode::kFloat32 ? DType::kF32 : DType::kBF16;
-  PLIMSOLL_TRY(KvPool pool, KvPool::create(spec, cache_dtype, plan.num_blocks, plan.block_size));
-  options.block_size = plan.block_size;
-  return std::unique_ptr<Engine>(std::make_unique<PagedEngine>(
-      std::move(artifact), spec, options, plan, std::move(weights), std::move(rope), std::move(pool)));
+  PLIMSOLL_TRY(KvPool pool, KvPool::create(spec, plan.kv_dtype, plan.num_blocks, plan.block_size));
+  return std::unique_ptr<Engine>(std::make_unique<PagedEngine>(std::move(artifact), spec, options, plan,
+                                                               workspace, std::move(weights), std::move(rope),
+                                                               std::move(pool)));
 }
 
 }  // namespace plimsoll::engine

@@ -11,6 +11,8 @@ namespace {
 // to share.
 constexpr std::int64_t kRowsPerChunk = 64;
 
+static_assert(memory::kWidenedRows == kernels::kScratchRows, "the planned scratch rows are the kernels'");
+
 const model::Attention& attention_of(const model::Layer& layer) {
   return std::get<model::Attention>(layer.mixer);
 }
@@ -29,48 +31,46 @@ struct Graph::Product {
 };
 
 Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool, int block_size,
-             int max_rows, int max_logit_rows, std::int64_t max_model_len, ThreadPool& team)
+             const memory::Workspace& workspace, ThreadPool& team)
     : spec_(spec),
       weights_(std::move(weights)),
       rope_(std::move(rope)),
       pool_(pool),
       kernels_(kernels::select()),
       team_(team),
-      block_size_(block_size),
-      max_logit_rows_(max_logit_rows),
-      score_stride_(max_model_len) {
+      block_size_(block_size) {
   for (const auto& layer : spec_.layers) {
     const auto& attention = attention_of(layer);
-    query_stride_ =
-        std::max<std::int64_t>(query_stride_, std::int64_t{attention.q_heads} * attention.head_dim);
-    kv_stride_ = std::max<std::int64_t>(kv_stride_, std::int64_t{attention.kv_heads} * attention.head_dim);
-    ffn_stride_ = std::max<std::int64_t>(ffn_stride_, layer.ffn.intermediate_size);
+    query_stride_ = std::max(query_stride_, std::int64_t{attention.q_heads} * attention.head_dim);
+    kv_stride_ = std::max(kv_stride_, std::int64_t{attention.kv_heads} * attention.head_dim);
   }
-  const std::int64_t hidden = spec_.hidden_size;
-  scratch_stride_ = kernels::kScratchRows * std::max({hidden, query_stride_, ffn_stride_});
-  const auto size = [](std::int64_t rows, std::int64_t columns) {
-    return static_cast<std::size_t>(rows * columns);
+  const auto allocate = [](std::vector<float>& buffer, Bytes bytes) {
+    buffer.resize(static_cast<std::size_t>(bytes.value) / sizeof(float));
   };
-  residual_.resize(size(max_rows, hidden));
-  normed_.resize(size(max_rows, hidden));
-  block_out_.resize(size(max_rows, hidden));
-  query_.resize(size(max_rows, query_stride_));
-  key_.resize(size(max_rows, kv_stride_));
-  value_.resize(size(max_rows, kv_stride_));
-  attended_.resize(size(max_rows, query_stride_));
-  gate_.resize(size(max_rows, ffn_stride_));
-  up_.resize(size(max_rows, ffn_stride_));
-  logits_.resize(size(max_logit_rows, spec_.vocab_size));
-  head_in_.resize(size(max_logit_rows, hidden));
-  angles_.resize(size(max_rows, spec_.rope.rotary_dim));
-  scores_.resize(size(team_.threads(), score_stride_));
-  scratch_.resize(size(team_.threads(), scratch_stride_));
+  allocate(residual_, workspace.residual);
+  allocate(normed_, workspace.normed);
+  allocate(block_out_, workspace.down_out);
+  allocate(query_, workspace.query);
+  allocate(key_, workspace.key);
+  allocate(value_, workspace.value);
+  allocate(attended_, workspace.attention_out);
+  allocate(gate_, workspace.gate);
+  allocate(up_, workspace.up);
+  allocate(angles_, workspace.rope_angles);
+  allocate(logits_, workspace.logits);
+  allocate(scores_, workspace.attention_scores);
+  allocate(scratch_, workspace.thread_rows);
+  score_stride_ = static_cast<std::int64_t>(scores_.size()) / team_.threads();
+  scratch_stride_ = static_cast<std::int64_t>(scratch_.size()) / team_.threads();
+  // Rows whose logits are asked for are normalized into normed_, which holds one row per token of a step.
+  max_logit_rows_ = static_cast<int>(std::min(static_cast<std::int64_t>(logits_.size()) / spec_.vocab_size,
+                                              static_cast<std::int64_t>(normed_.size()) / spec_.hidden_size));
 }
 
 Bytes Graph::buffer_bytes() const {
   std::size_t floats = 0;
   for (const auto* buffer : {&residual_, &normed_, &block_out_, &query_, &key_, &value_, &attended_, &gate_,
-                             &up_, &logits_, &head_in_, &angles_, &scores_, &scratch_})
+                             &up_, &logits_, &angles_, &scores_, &scratch_})
     floats += buffer->size();
   return Bytes(static_cast<std::int64_t>(floats * sizeof(float)));
 }
@@ -223,7 +223,7 @@ void Graph::attention_block(std::span<const Row> rows, int layer) {
 
 void Graph::ffn_block(std::int64_t num_rows, int layer) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  const std::int64_t width = weights.up.rows;
+  const std::int64_t width = weights.up.rows;  // at most the planned width of gate_ and up_
   normalize_rows(weights.ffn_norm, residual_.data(), num_rows);
   const Product gate_up[] = {{&weights.gate, gate_.data(), width}, {&weights.up, up_.data(), width}};
   multiply(gate_up, normed_.data(), num_rows);
@@ -256,9 +256,9 @@ std::span<const float> Graph::logits(std::span<const std::int32_t> rows) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     kernels_.rms_norm(residual_.data() + rows[i] * hidden, weights_.output_norm.data(), hidden,
                       static_cast<float>(spec_.norm_eps),
-                      head_in_.data() + static_cast<std::int64_t>(i) * hidden);
+                      normed_.data() + static_cast<std::int64_t>(i) * hidden);
   const Product head[] = {{&weights_.output_head, logits_.data(), spec_.vocab_size}};
-  multiply(head, head_in_.data(), static_cast<std::int64_t>(rows.size()));
+  multiply(head, normed_.data(), static_cast<std::int64_t>(rows.size()));
   const std::span<float> result(logits_.data(), rows.size() * static_cast<std::size_t>(spec_.vocab_size));
   if (spec_.logits_scale != 1.0)
     for (float& value : result) value *= static_cast<float>(spec_.logits_scale);

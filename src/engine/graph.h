@@ -28,9 +28,9 @@ struct Row {
 
 class Graph {
  public:
-  /// `workspace` gives the size of every buffer; the allocation below is held to it by a test.
+  /// `workspace` gives the size of every buffer: what was planned is what is allocated.
   Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool, int block_size,
-        int max_rows, int max_logit_rows, std::int64_t max_model_len, ThreadPool& team);
+        const memory::Workspace& workspace, ThreadPool& team);
 
   /// Computes all rows (at most max_rows): writes their keys and values and leaves the final hidden state of
   /// each. Rows of one sequence stand in the order of their positions; earlier positions are in the pool
@@ -41,6 +41,7 @@ class Graph {
   /// Returns: [rows.size(), vocab], valid until the next call.
   std::span<const float> logits(std::span<const std::int32_t> rows);
 
+  /// Rows of logits that one call gives.
   int max_logit_rows() const { return max_logit_rows_; }
   Bytes weight_bytes() const { return weights_.stored; }
   /// Bytes of all buffers of this object, as allocated.
@@ -65,10 +66,9 @@ class Graph {
   const kernels::Kernels& kernels_;
   ThreadPool& team_;
   int block_size_;
-  int max_logit_rows_;
+  int max_logit_rows_ = 0;
   std::int64_t query_stride_ = 0;  // widest q of any layer, elements
   std::int64_t kv_stride_ = 0;     // widest k (= v) of any layer
-  std::int64_t ffn_stride_ = 0;    // widest intermediate
   std::int64_t score_stride_ = 0;  // scores of one query head over max_model_len positions
   std::int64_t scratch_stride_ = 0;
 
@@ -79,13 +79,12 @@ class Graph {
   std::vector<float> key_;        // [max_rows, kv_stride]
   std::vector<float> value_;      // [max_rows, kv_stride]
   std::vector<float> attended_;   // [max_rows, query_stride]
-  std::vector<float> gate_;       // [max_rows, ffn_stride]
-  std::vector<float> up_;         // [max_rows, ffn_stride]
+  std::vector<float> gate_;       // [max_rows, intermediate]
+  std::vector<float> up_;         // [max_rows, intermediate]
   std::vector<float> logits_;     // [max_logit_rows, vocab]
-  std::vector<float> head_in_;    // [max_logit_rows, hidden]
   std::vector<float> angles_;     // [max_rows, 2, rotary_dim/2]: cosines, sines
   std::vector<float> scores_;     // [threads, max_model_len]
-  std::vector<float> scratch_;    // [threads, scratch_stride]
+  std::vector<float> scratch_;    // [threads, kScratchRows, columns]
 };
 
 }  // namespace plimsoll::engine

@@ -36,6 +36,7 @@ struct RopeSpec {
   std::vector<double> short_factors, long_factors;  // longrope: [head_dim/2]
   int rotary_dim = 0;                               // dimensions that rotate; the rest pass through
   bool interleaved = false;  // pairs (0,1),(2,3).. (GGUF llama order) instead of halves (i, i+d/2)
+  bool operator==(const RopeSpec&) const = default;
 };
 
 /// Keys and values per head: MHA, GQA, MQA.
@@ -49,6 +50,7 @@ struct Attention {
   bool has_qk_norm = false;  // RMS norm over each head's q and k before rope
   bool uses_rope = true;
   double scale = 0.0;  // multiplies q.k; 1/sqrt(head_dim) unless the config says otherwise
+  bool operator==(const Attention&) const = default;
 };
 
 /// One compressed vector per token (MLA). Filled by the families that have it.
@@ -58,15 +60,19 @@ struct Latent {
   int qk_rope_head_dim = 0;
   int qk_nope_head_dim = 0;
   int v_head_dim = 0;
+  bool operator==(const Latent&) const = default;
 };
 
 /// A state of fixed size (Mamba, gated delta net, ...). Filled by the families that have it.
 struct State {
   std::string kind;
   std::int64_t state_elements = 0;
+  bool operator==(const State&) const = default;
 };
 
-struct NoMixer {};  // a layer without attention or state
+struct NoMixer {
+  bool operator==(const NoMixer&) const = default;
+};  // a layer without attention or state
 
 using Mixer = std::variant<Attention, Latent, State, NoMixer>;
 
@@ -80,11 +86,13 @@ struct Ffn {
   bool has_bias = false;
   Activation activation = Activation::kSilu;
   int experts = 0, experts_per_token = 0, shared_experts = 0, expert_intermediate_size = 0;  // kMoe
+  bool operator==(const Ffn&) const = default;
 };
 
 struct Layer {
   Mixer mixer;
   Ffn ffn;
+  bool operator==(const Layer&) const = default;
 };
 
 struct ModelSpec {
@@ -103,6 +111,7 @@ struct ModelSpec {
   double embedding_scale = 1.0;              // multiplies the embedding (Granite, Gemma)
   double residual_scale = 1.0;               // multiplies each block's output before it is added (Granite)
   double logits_scale = 1.0;                 // multiplies the logits (Granite: 1/logits_scaling)
+  bool operator==(const ModelSpec&) const = default;
 };
 
 /// What a weight is for; with its layer it names one tensor of the model, whatever the file calls it.
@@ -153,6 +162,10 @@ std::int64_t count_parameters(const ModelSpec& spec);
 Result<ModelSpec> read_spec(const artifact::Artifact& artifact);
 /// The same from a bare config.json tree.
 Result<ModelSpec> read_spec(const Json& config, std::string_view source);
+
+/// The object that holds the language model's figures: `config` itself, or the text_config (llm_config, ...)
+/// of a multimodal wrapper. `pointer` gets its JSON pointer ("" or "/text_config").
+const Json& language_config(const Json& config, std::string& pointer);
 
 /// Architectures that read_spec knows, e.g. "LlamaForCausalLM".
 std::vector<std::string_view> known_architectures();

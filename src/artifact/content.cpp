@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/content.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <string>
+#include <utility>
+
+namespace plimsoll::artifact {
+namespace {
+
+constexpr std::string_view kLfsMagic = "version https://git-lfs.github.com/spec/";
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+std::optional<std::int64_t> lfs_size(std::string_view text) {
+  const std::size_t at = text.find("\nsize ");
+  if (at == std::string_view::npos) return std::nullopt;
+  std::int64_t size = 0;
+  const char* begin = text.data() + at + 6;
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), size);
+  if (error != std::errc{} || end == begin) return std::nullopt;
+  return size;
+}
+
+bool looks_like_html(std::string_view text) {
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos) return false;
+  const std::string head = lower(text.substr(start, 14));
+  return head.starts_with("<!doctype html") || head.starts_with("<html") || head.starts_with("<?xml");
+}
+
+bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](auto ending) { return text.ends_with(ending); });
+}
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> starts) {
+  return std::any_of(starts.begin(), starts.end(), [&](auto start) { return text.starts_with(start); });
+}
+
+}  // namespace
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool looks_like_pickle(std::span<const std::byte> bytes) {
+  const std::string_view text = as_text(bytes);
+  if (text.size() > 8 && text[8] == '{') return false;  // a safetensors header may have such a length
+  // Protocols 2 to 5 open with PROTO n; torch.save's archives are zip files with a data.pkl member.
+  return (text.size() >= 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5) ||
+         text.starts_with("PK\x03\x04");
+}
+
+std::optional<Finding> foreign_content(std::span<const std::byte> bytes, std::string_view path) {
+  const std::string_view text = as_text(bytes.first(std::min<std::size_t>(bytes.size(), 1024)));
+  Finding finding{"NOT_WEIGHTS",
+                  FindingLevel::kError,
+                  FindingKind::kMalformed,
+                  std::string(path) + ": byte 0",
+                  {},
+                  "download the file again"};
+  if (text.starts_with(kLfsMagic)) {
+    finding.id = "LFS_POINTER";
+    const auto size = lfs_size(text);
+    finding.message = fmt::format("this is a Git LFS pointer, not weights; it stands for {} bytes",
+                                  size ? std::to_string(*size) : "an unknown number of");
+    finding.fix = "run `git lfs pull` in the repository, or download the file from the hub";
+    return finding;
+  }
+  if (looks_like_html(text)) {
+    finding.message = "this looks like an HTML page, not weights: the server answered with an error page";
+    return finding;
+  }
+  if (looks_like_pickle(bytes)) {
+    finding.message =
+        "this is a Python pickle under the name of a weights file; it is refused, never unpickled";
+    finding.fix = "get the safetensors files of this model";
+    return finding;
+  }
+  return std::nullopt;
+}
+
+FileRole role_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string name = lower(slash == std::string_view::npos ? path : path.substr(slash + 1));
+  if (ends_with_any(name, {".index.json"})) return FileRole::kIndex;
+  if (name == "config.json" || name == "params.json") return FileRole::kConfig;
+  if (name == "generation_config.json") return FileRole::kGenerationConfig;
+  if (starts_with_any(name,
+                      {"preprocessor_config", "processor_config", "image_processor", "video_preprocessor"}))
+    return FileRole::kProcessor;
+  if (name.ends_with(".jinja") || starts_with_any(name, {"chat_template"})) return FileRole::kTemplate;
+  if (starts_with_any(
+          name, {"tokenizer", "tekken", "vocab.", "merges.txt", "special_tokens_map", "added_tokens"}) ||
+      ends_with_any(name, {".tiktoken", ".model"}))
+    return FileRole::kTokenizer;
+  if (ends_with_any(name, {".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt"}))
+    return FileRole::kWeights;
+  if (starts_with_any(name, {"license", "licence", "notice", "use_policy"})) return FileRole::kLicense;
+  if (starts_with_any(name, {"readme"})) return FileRole::kReadme;
+  if (name.ends_with(".py")) return FileRole::kCode;
+  return FileRole::kOther;
+}
+
+}  // namespace plimsoll::artifact

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+#include "artifact/content.h"
+#include "base/mapped_file.h"
+
+namespace plimsoll::artifact {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxDepth = 4;
+constexpr int kMaxEntries = 20'000;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+bool starts_below(const fs::path& path, const fs::path& folder) {
+  const auto [end, _] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return end == folder.end();
+}
+
+// The folder that links may point into: the model folder, or the cache entry around a snapshot.
+fs::path allowed_root(const std::string& folder) {
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  if (error) return folder;
+  return real.parent_path().filename() == "snapshots" ? real.parent_path().parent_path() : real;
+}
+
+void list_entry(const fs::directory_entry& entry, const std::string& relative, const fs::path& allowed,
+                FolderListing& listing) {
+  std::error_code error;
+  const bool is_link = entry.is_symlink(error);
+  const fs::file_status status = fs::status(entry.path(), error);
+  if (is_link && (error || !fs::exists(status))) {
+    listing.dangling.push_back(relative);
+    return;
+  }
+  if (!fs::is_regular_file(status)) return;
+  const auto size = fs::file_size(entry.path(), error);
+  if (error) return;
+  if (is_link) {
+    const fs::path target = fs::canonical(entry.path(), error);
+    if (!error && !starts_below(target, allowed)) listing.outside.push_back(relative);
+  }
+  listing.files.push_back({relative, Bytes(static_cast<std::int64_t>(size)), role_of(relative)});
+}
+
+std::string first_line(const std::string& path) {
+  const auto text = read_file(path, 1024);
+  if (!text) return {};
+  return text->substr(0, text->find_first_of(" \r\n"));
+}
+
+// "file: byte 123" of a syntax error becomes "file: line 3, column 7 (byte 123)".
+Error with_line(Error error, const std::string& text) {
+  const std::size_t at = error.where.rfind(": byte ");
+  if (at == std::string::npos) return error;
+  std::size_t offset = 0;
+  const char* digits = error.where.data() + at + 7;
+  if (std::from_chars(digits, error.where.data() + error.where.size(), offset).ec != std::errc{} ||
+      offset > text.size())
+    return error;
+  const auto begin = text.begin();
+  const auto line = std::count(begin, begin + static_cast<std::ptrdiff_t>(offset), '\n') + 1;
+  const std::size_t newline = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
+  const std::size_t column = newline == std::string::npos ? offset + 1 : offset - newline;
+  error.where =
+      fmt::format("{}: line {}, column {} (byte {})", error.where.substr(0, at), line, column, offset);
+  return error;
+}
+
+void collect_duplicates(const Json& value, const std::string& pointer, int depth,
+                        std::vector<std::string>& found) {
+  if (depth > 32) return;
+  std::unordered_set<std::string_view> seen;
+  for (const auto& [key, child] : value.members()) {
+    const std::string place = pointer + "/" + key;
+    if (!seen.insert(key).second) found.push_back(place);
+    collect_duplicates(child, place, depth + 1, found);
+  }
+  for (std::size_t i = 0; i < value.items().size(); ++i)
+    if (value.items()[i].is_object() || value.items()[i].is_array())
+      collect_duplicates(value.items()[i], pointer + "/" + std::to_string(i), depth + 1, found);
+}
+
+}  // namespace
+
+bool is_inside(std::string_view path) {
+  if (path.empty() || path.front() == '/' || path.find('\0') != std::string_view::npos ||
+      path.find('\\') != std::string_view::npos)
+    return false;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    if (path.substr(at, end - at) == "..") return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+FolderListing list_folder(const std::string& folder) {
+  FolderListing listing;
+  const fs::path allowed = allowed_root(folder);
+  std::error_code error;
+  // Folder links are not followed, so a link to a parent cannot make the walk endless.
+  fs::recursive_directory_iterator walk(folder, fs::directory_options::skip_permission_denied, error);
+  for (int seen = 0; !error && walk != fs::recursive_directory_iterator() && seen < kMaxEntries;
+       walk.increment(error), ++seen) {
+    const fs::path& path = walk->path();
+    std::error_code ignored;
+    if (walk->is_directory(ignored) && !walk->is_symlink(ignored)) {
+      const std::string name = path.filename().string();
+      if (name.starts_with('.') || walk.depth() + 1 >= kMaxDepth) walk.disable_recursion_pending();
+      continue;
+    }
+    list_entry(*walk, path.lexically_relative(folder).generic_string(), allowed, listing);
+  }
+  std::sort(listing.files.begin(), listing.files.end(),
+            [](const File& a, const File& b) { return a.path < b.path; });
+  std::sort(listing.dangling.begin(), listing.dangling.end());
+  std::sort(listing.outside.begin(), listing.outside.end());
+  return listing;
+}
+
+HubPlace resolve_hub_cache(const std::string& folder) {
+  std::error_code error;
+  fs::path path = fs::path(folder).lexically_normal();
+  if (path.filename().empty()) path = path.parent_path();
+  const fs::path snapshots = path / "snapshots";
+  if (fs::is_directory(snapshots, error) && !fs::exists(path / "config.json", error)) {
+    std::string commit = first_line((path / "refs" / "main").string());
+    if (commit.empty() || !is_inside(commit) || !fs::is_directory(snapshots / commit, error)) {
+      std::vector<std::string> names;
+      for (fs::directory_iterator walk(snapshots, error); !error && walk != fs::directory_iterator();
+           walk.increment(error))
+        names.push_back(walk->path().filename().string());
+      if (names.size() != 1) return {folder, {}};
+      commit = names.front();
+    }
+    return {(snapshots / commit).string(), commit};
+  }
+  const fs::path absolute = fs::absolute(path, error).lexically_normal();
+  if (absolute.parent_path().filename() == "snapshots") return {folder, absolute.filename().string()};
+  return {folder, {}};
+}
+
+Result<JsonFile> read_json_with_bom(const std::string& path, std::int64_t max_bytes) {
+  PLIMSOLL_TRY(std::string text, read_file(path, max_bytes));
+  JsonFile file;
+  file.has_bom = text.starts_with(kByteOrderMark);
+  if (file.has_bom) text.erase(0, kByteOrderMark.size());
+  auto value = parse_json(text, path);
+  if (!value) return fail(with_line(std::move(value).error(), text));
+  file.value = std::move(*value);
+  return file;
+}
+
+std::vector<std::string> duplicate_keys(const Json& value) {
+  std::vector<std::string> found;
+  collect_duplicates(value, "", 0, found);
+  return found;
+}
+
+}  // namespace plimsoll::artifact

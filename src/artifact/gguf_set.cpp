@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/gguf_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+#include "artifact/gguf.h"
+#include "artifact/shard_name.h"
+#include "artifact/weights_files.h"
+
+namespace plimsoll::artifact {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SetReader {
+ public:
+  SetReader(std::string folder, ArtifactParts& parts) : folder_(std::move(folder)), parts_(parts) {}
+
+  // `names` are those of one model that exist, in the order of the parts.
+  void read(const std::vector<std::string>& names) {
+    parts_.form = Form::kGguf;
+    for (const std::string& name : names) read_part(name);
+    if (const auto shard = shard_name(names.front()); shard && shard->count > 1)
+      check_complete(*shard, names);
+    const Json& architecture = parts_.config["general.architecture"];
+    if (has_readable_ && !architecture.is_string())
+      add("GGUF_NO_ARCH", names.front() + ": general.architecture",
+          "the key general.architecture is absent: nothing says what model this is");
+  }
+
+ private:
+  void add(std::string id, std::string where, std::string message) {
+    parts_.findings.push_back({std::move(id), FindingLevel::kError, FindingKind::kMalformed, std::move(where),
+                               std::move(message), "download or convert the file again"});
+  }
+
+  void read_part(const std::string& name) {
+    const int file = find_file(parts_.files, name);
+    auto mapped = MappedFile::open(folder_.empty() ? name : folder_ + "/" + name);
+    if (!mapped) {
+      add("FILE_UNREADABLE", name, mapped.error().message);
+      return;
+    }
+    GgufHeader header = read_gguf(mapped->bytes(), name, parts_.findings);
+    parts_.mappings.emplace(file, std::move(*mapped));
+    check_number(name, header);
+    for (Tensor& tensor : header.tensors) {
+      if (!names_.insert(tensor.name).second) {
+        add("GGUF_DUP_TENSOR", name + ": " + tensor.name, "an earlier part holds a tensor of this name");
+        continue;
+      }
+      tensor.file = file;
+      parts_.tensors.push_back(std::move(tensor));
+    }
+    has_readable_ |= header.is_readable;
+    if (parts_.config.is_null()) parts_.config = std::move(header.metadata);
+  }
+
+  void check_number(const std::string& name, const GgufHeader& header) {
+    const auto shard = shard_name(name);
+    const auto number = header.metadata["split.no"].as_integer();
+    if (!shard || shard->count < 2 || !header.is_readable || number == shard->number - 1) return;
+    add("GGUF_SPLIT_NO", name + ": split.no",
+        fmt::format("split.no is {}, and part {} of {} should say {} (counted from 0)",
+                    dump(header.metadata["split.no"]), shard->number, shard->count, shard->number - 1));
+  }
+
+  void check_complete(const ShardName& shard, const std::vector<std::string>& names) {
+    std::string absent;
+    int num_absent = 0;
+    for (int i = 1; i <= shard.count; ++i) {
+      const std::string name = shard.of_number(i);
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      if (num_absent < 5) absent += (num_absent ? ", " : "") + name;
+      ++num_absent;
+    }
+    if (num_absent == 0) return;
+    const auto expected = parts_.config["split.tensors.count"].as_integer();
+    add("GGUF_SPLIT_MISSING", names.front(),
+        fmt::format("{} of {} parts are absent: {}; {} of {} tensors found", num_absent, shard.count, absent,
+                    parts_.tensors.size(), expected ? std::to_string(*expected) : "an unknown number of"));
+  }
+
+  std::string folder_;
+  ArtifactParts& parts_;
+  std::unordered_set<std::string> names_;
+  bool has_readable_ = false;
+};
+
+// The parts of the model that `name` is part of, out of `all`.
+std::vector<std::string> set_of(const std::string& name, const std::vector<std::string>& all) {
+  const auto shard = shard_name(name);
+  if (!shard) return {name};
+  std::vector<std::string> set;
+  for (const auto& other : all)
+    if (const auto part = shard_name(other); part && part->same_set(*shard)) set.push_back(other);
+  std::sort(set.begin(), set.end());
+  return set;
+}
+
+}  // namespace
+
+bool read_folder_gguf(const std::vector<std::string>& names, ArtifactParts& parts) {
+  std::vector<std::string> models = names;
+  // A projector of a vision encoder goes with a model, it is none.
+  std::erase_if(models, [](const std::string& name) { return name.starts_with("mmproj"); });
+  if (models.empty()) models = names;
+  const auto set = set_of(models.front(), models);
+  if (set.size() < models.size()) {
+    const auto other = std::find_if(models.begin(), models.end(), [&](const auto& name) {
+      return std::find(set.begin(), set.end(), name) == set.end();
+    });
+    parts.findings.push_back(
+        {"WEIGHTS_AMBIGUOUS", FindingLevel::kWarning, FindingKind::kCheckFailed, *other,
+         fmt::format("the folder holds more than one GGUF model ({} and {} among {} files); {} is "
+                     "taken, they are not added up",
+                     set.front(), *other, models.size(), set.front()),
+         "name the file that is meant"});
+  }
+  SetReader(parts.folder, parts).read(set);
+  return true;
+}
+
+void read_lone_gguf(const std::string& path, ArtifactParts& parts) {
+  const fs::path file(path);
+  const std::string name = file.filename().string(), folder = file.parent_path().string();
+  std::vector<std::string> set = {name};
+  if (const auto shard = shard_name(name)) {
+    std::vector<std::string> all;
+    std::error_code error;
+    for (fs::directory_iterator walk(folder.empty() ? "." : folder, error);
+         !error && walk != fs::directory_iterator(); walk.increment(error))
+      all.push_back(walk->path().filename().string());
+    set = set_of(name, all);
+  }
+  for (const auto& part : set) {
+    std::error_code error;
+    const auto size = fs::file_size(file.parent_path() / part, error);
+    parts.files.push_back({part, Bytes(error ? 0 : static_cast<std::int64_t>(size)), FileRole::kWeights});
+  }
+  SetReader(folder, parts).read(set);
+}
+
+}  // namespace plimsoll::artifact

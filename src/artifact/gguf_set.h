@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GGUF model is one file or a split set; which files are it, and do the parts belong together?
+// Fills ArtifactParts; single thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "artifact/store.h"
+
+namespace plimsoll::artifact {
+
+/// Takes one model out of a folder's GGUF files (`names`, sorted): all parts of a split one. Several models
+/// are told and the first is taken. Returns true.
+bool read_folder_gguf(const std::vector<std::string>& names, ArtifactParts& parts);
+
+/// Reads the GGUF file at `path`, or the whole set when its name is a split's; lists the files in `parts`.
+void read_lone_gguf(const std::string& path, ArtifactParts& parts);
+
+}  // namespace plimsoll::artifact

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/store.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "artifact/folder.h"
+
+namespace plimsoll::artifact {
+namespace {
+
+constexpr std::int64_t kMaxSmallFile = 64 * kMiB;
+
+}  // namespace
+
+StoredArtifact::StoredArtifact(ArtifactParts parts) : parts_(std::move(parts)) {
+  by_name_.reserve(parts_.tensors.size());
+  for (const Tensor& tensor : parts_.tensors) by_name_.emplace(tensor.name, &tensor);
+}
+
+const Tensor* StoredArtifact::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+const Json& StoredArtifact::json_file(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = json_files_.find(name); found != json_files_.end()) return *found->second;
+  auto value = std::make_unique<Json>();
+  if (!parts_.folder.empty() && is_inside(name)) {
+    auto read = read_json_with_bom(parts_.folder + "/" + std::string(name), kMaxSmallFile);
+    if (read) *value = std::move(read->value);
+  }
+  return *json_files_.emplace(std::string(name), std::move(value)).first->second;
+}
+
+Result<std::string> StoredArtifact::text_file(std::string_view name) const {
+  if (parts_.folder.empty())
+    return fail(ErrorCode::kMalformed, "a lone file has no files beside it", std::string(name));
+  if (!is_inside(name))
+    return fail(ErrorCode::kMalformed, "the name leads out of the model folder", std::string(name));
+  return read_file(parts_.folder + "/" + std::string(name), kMaxSmallFile);
+}
+
+Result<std::span<const std::byte>> StoredArtifact::data(const Tensor& tensor) const {
+  const auto mapping = parts_.mappings.find(tensor.file);
+  if (mapping == parts_.mappings.end())
+    return fail(ErrorCode::kMalformed, fmt::format("reading tensor {}: its file is absent", tensor.name),
+                parts_.root);
+  const auto bytes = mapping->second.bytes();
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  if (tensor.offset_bytes < 0 || tensor.bytes < 0 || tensor.offset_bytes > size ||
+      tensor.bytes > size - tensor.offset_bytes)
+    return fail(ErrorCode::kMalformed,
+                fmt::format("reading tensor {}: bytes {} to {} of a file that ends at {}", tensor.name,
+                            tensor.offset_bytes, tensor.offset_bytes + tensor.bytes, size),
+                parts_.files[static_cast<std::size_t>(tensor.file)].path, "download the file again");
+  return bytes.subspan(static_cast<std::size_t>(tensor.offset_bytes), static_cast<std::size_t>(tensor.bytes));
+}
+
+}  // namespace plimsoll::artifact

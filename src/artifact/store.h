@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one Artifact behind every form: files, their mappings, tensors and small JSON files. Readers of formats
+// fill an ArtifactParts, which then never changes. Owns the mappings; reading is safe from any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "artifact/artifact.h"
+#include "base/mapped_file.h"
+
+namespace plimsoll::artifact {
+
+/// What the readers found out.
+struct ArtifactParts {
+  Form form = Form::kConfigOnly;
+  std::string root;
+  std::string folder;  // where files() are; empty for a lone file, which is `root` itself
+  std::string commit;
+  std::vector<File> files;
+  std::map<int, MappedFile> mappings;  // by index into files; weights files only
+  std::vector<Tensor> tensors;
+  Json config;
+  Findings findings;
+};
+
+class StoredArtifact final : public Artifact {
+ public:
+  explicit StoredArtifact(ArtifactParts parts);
+
+  Form form() const override { return parts_.form; }
+  const std::string& root() const override { return parts_.root; }
+  const std::vector<File>& files() const override { return parts_.files; }
+  const std::vector<Tensor>& tensors() const override { return parts_.tensors; }
+  const Tensor* find(std::string_view name) const override;
+  std::string commit() const override { return parts_.commit; }
+  const Json& config() const override { return parts_.config; }
+  const Json& json_file(std::string_view name) const override;
+  Result<std::string> text_file(std::string_view name) const override;
+  Result<std::span<const std::byte>> data(const Tensor& tensor) const override;
+  const Findings& findings() const override { return parts_.findings; }
+
+ private:
+  const ArtifactParts parts_;
+  std::unordered_map<std::string_view, const Tensor*> by_name_;  // views into parts_.tensors
+  mutable std::mutex mutex_;                                     // guards json_files_
+  mutable std::map<std::string, std::unique_ptr<Json>, std::less<>> json_files_;
+};
+
+}  // namespace plimsoll::artifact

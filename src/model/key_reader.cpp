@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/key_reader.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace plimsoll::model {
+namespace {
+
+// A value as it can be shown in a sentence.
+std::string shown(const Json& value) {
+  std::string text = dump(value);
+  if (text.size() > 60) text = text.substr(0, 60) + "...";
+  return text;
+}
+
+}  // namespace
+
+KeyReader KeyReader::of_config(const Json& object, std::string_view source, std::string pointer) {
+  return {object, fmt::format("{}: {}/", source, pointer), ""};
+}
+
+KeyReader KeyReader::of_gguf(const Json& metadata, std::string_view source, std::string_view architecture) {
+  return {metadata, fmt::format("{}: ", source), fmt::format("{}.", architecture)};
+}
+
+const Json& KeyReader::operator[](std::string_view key) const {
+  return key_prefix_.empty() ? (*object_)[key] : (*object_)[key_prefix_ + std::string(key)];
+}
+
+bool KeyReader::contains(std::string_view key) const {
+  return object_->contains(key_prefix_ + std::string(key));
+}
+
+KeyReader KeyReader::child(std::string_view key) const {
+  return {(*this)[key], fmt::format("{}{}{}/", place_, key_prefix_, key), ""};
+}
+
+void KeyReader::take_error(const KeyReader& child) {
+  if (!error_) error_ = child.error_;
+}
+
+void KeyReader::add_error(ErrorCode code, std::string_view key, std::string message) {
+  if (!error_)
+    error_ = Error{code, std::move(message), fmt::format("{}{}{}", place_, key_prefix_, key),
+                   "correct the value, or download the file again"};
+}
+
+Status KeyReader::status() const {
+  if (error_) return fail(*error_);
+  return {};
+}
+
+std::int64_t KeyReader::integer(std::string_view key, std::int64_t least, std::int64_t most,
+                                std::optional<std::int64_t> otherwise) {
+  const Json& value = (*this)[key];
+  if (value.is_null()) {
+    if (!otherwise)
+      add_error(ErrorCode::kMalformed, key, fmt::format("reading the model's figures: {} is absent", key));
+    return otherwise.value_or(least);
+  }
+  if (!value.is_number()) {
+    add_error(ErrorCode::kMalformed, key,
+              fmt::format("reading the model's figures: {} is {}, an integer is wanted", key, shown(value)));
+    return least;
+  }
+  const auto number = value.as_integer();
+  if (!number || *number < least || *number > most) {
+    add_error(ErrorCode::kMalformed, key,
+              fmt::format("reading the model's figures: {} is {}, outside {} to {}", key, shown(value), least,
+                          most));
+    return least;
+  }
+  return *number;
+}
+
+int KeyReader::count(std::string_view key, std::int64_t most, std::optional<std::int64_t> otherwise) {
+  return static_cast<int>(integer(key, 1, most, otherwise));
+}
+
+double KeyReader::positive(std::string_view key, double otherwise) {
+  const Json& value = (*this)[key];
+  if (value.is_null()) return otherwise;
+  const auto number = value.as_double();
+  if (number && std::isfinite(*number) && *number > 0) return *number;
+  add_error(
+      ErrorCode::kMalformed, key,
+      fmt::format("reading the model's figures: {} is {}, a number above 0 is wanted", key, shown(value)));
+  return otherwise;
+}
+
+bool KeyReader::flag(std::string_view key, bool otherwise) {
+  const Json& value = (*this)[key];
+  if (value.is_null()) return otherwise;
+  if (const auto flag = value.as_bool()) return *flag;
+  add_error(ErrorCode::kMalformed, key,
+            fmt::format("reading the model's figures: {} is {}, true or false is wanted", key, shown(value)));
+  return otherwise;
+}
+
+std::string KeyReader::text(std::string_view key, std::string_view otherwise) {
+  const Json& value = (*this)[key];
+  if (value.is_null()) return std::string(otherwise);
+  if (const auto* text = value.as_string()) return *text;
+  add_error(ErrorCode::kMalformed, key,
+            fmt::format("reading the model's figures: {} is {}, a string is wanted", key, shown(value)));
+  return std::string(otherwise);
+}
+
+std::vector<double> KeyReader::numbers(std::string_view key, std::size_t most) {
+  std::vector<double> result;
+  const Json& value = (*this)[key];
+  if (value.is_null()) return result;
+  if (!value.is_array() || value.size() > most) {
+    add_error(ErrorCode::kMalformed, key,
+              fmt::format("reading the model's figures: {} is no list of at most {} numbers", key, most));
+    return result;
+  }
+  for (const Json& item : value.items()) {
+    const auto number = item.as_double();
+    if (!number || !std::isfinite(*number)) {
+      add_error(ErrorCode::kMalformed, key,
+                fmt::format("reading the model's figures: {} holds {}, not a number", key, shown(item)));
+      return {};
+    }
+    result.push_back(*number);
+  }
+  return result;
+}
+
+}  // namespace plimsoll::model

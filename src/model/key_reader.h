@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed, bounded look-up of a config's or a GGUF file's keys. Keeps the first error and goes on with harmless
+// values, so that a family reads as a list of its keys; `status()` is asked once at the end.
+// Views the tree, which must outlive it; single thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace plimsoll::model {
+
+/// Largest values that are believed; above them a file is taken for damaged. Far above any published model.
+constexpr std::int64_t kMaxLayers = 4'096;
+constexpr std::int64_t kMaxWidth = std::int64_t{1} << 20;  // hidden and intermediate sizes
+constexpr std::int64_t kMaxHeads = 4'096;
+constexpr std::int64_t kMaxHeadDim = 8'192;
+constexpr std::int64_t kMaxVocab = std::int64_t{1} << 28;
+constexpr std::int64_t kMaxContext = std::int64_t{1} << 40;
+
+class KeyReader {
+ public:
+  /// A config object; `pointer` is its JSON pointer within `source`.
+  static KeyReader of_config(const Json& object, std::string_view source, std::string pointer);
+  /// GGUF metadata; keys are looked up behind "ARCHITECTURE.".
+  static KeyReader of_gguf(const Json& metadata, std::string_view source, std::string_view architecture);
+
+  bool has(std::string_view key) const { return !(*this)[key].is_null(); }
+  const Json& operator[](std::string_view key) const;
+  /// True also where the value is null.
+  bool contains(std::string_view key) const;
+
+  /// A whole number from `least` to `most`. An absent or null value gives `otherwise`, and is an error when
+  /// there is none.
+  std::int64_t integer(std::string_view key, std::int64_t least, std::int64_t most,
+                       std::optional<std::int64_t> otherwise = std::nullopt);
+  int count(std::string_view key, std::int64_t most, std::optional<std::int64_t> otherwise = std::nullopt);
+  /// A finite number above zero.
+  double positive(std::string_view key, double otherwise);
+  bool flag(std::string_view key, bool otherwise);
+  std::string text(std::string_view key, std::string_view otherwise);
+  /// A list of finite numbers of at most `most` entries; empty when absent.
+  std::vector<double> numbers(std::string_view key, std::size_t most);
+
+  /// A reader of the object under `key`; its errors are this reader's.
+  KeyReader child(std::string_view key) const;
+  void take_error(const KeyReader& child);
+
+  /// Keeps an error about `key`; the first one counts.
+  void add_error(ErrorCode code, std::string_view key, std::string message);
+  /// The first error, or success.
+  Status status() const;
+
+ private:
+  KeyReader(const Json& object, std::string place, std::string key_prefix)
+      : object_(&object), place_(std::move(place)), key_prefix_(std::move(key_prefix)) {}
+
+  const Json* object_;
+  std::string place_;       // "config.json: /text_config/" or "model.gguf: "
+  std::string key_prefix_;  // "llama."
+  std::optional<Error> error_;
+};
+
+}  // namespace plimsoll::model

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/rope.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace plimsoll::model {
+namespace {
+
+constexpr double kMaxFactor = 1e6;  // context extensions above it are damage, not intent
+
+constexpr std::array<std::pair<std::string_view, RopeKind>, 9> kKinds{{
+    {"default", RopeKind::kDefault},
+    {"none", RopeKind::kDefault},  // GGUF's word for no scaling
+    {"linear", RopeKind::kLinear},
+    {"dynamic", RopeKind::kDynamic},
+    {"llama3", RopeKind::kLlama3},
+    {"yarn", RopeKind::kYarn},
+    {"longrope", RopeKind::kLongrope},
+    {"su", RopeKind::kLongrope},    // Phi-3's first name for it
+    {"mrope", RopeKind::kDefault},  // sections of positions; the same as default where all are equal (text)
+}};
+
+RopeKind read_kind(KeyReader& scaling, std::string_view key) {
+  const std::string text = scaling.text(key, "default");
+  for (const auto& [name, kind] : kKinds)
+    if (name == text) return kind;
+  scaling.add_error(
+      ErrorCode::kUnsupported, key,
+      fmt::format("reading the rotary embedding: unknown kind \"{}\"; known are default, linear, "
+                  "dynamic, llama3, yarn and longrope",
+                  text));
+  return RopeKind::kDefault;
+}
+
+// A length in tokens; 0 when absent or not believable, which the context check of inspect tells.
+std::int64_t context_or_zero(const KeyReader& keys, std::string_view key) {
+  const auto tokens = keys[key].as_integer();
+  return tokens && *tokens > 0 && *tokens <= kMaxContext ? *tokens : 0;
+}
+
+std::int64_t scaled(std::int64_t tokens, double factor) {
+  const double result = static_cast<double>(tokens) * factor;
+  return result < static_cast<double>(kMaxContext) ? std::llround(result) : kMaxContext;
+}
+
+double read_factor(KeyReader& scaling, double otherwise) {
+  const double factor = scaling.positive("factor", otherwise);
+  if (factor <= kMaxFactor) return factor;
+  scaling.add_error(ErrorCode::kMalformed, "factor",
+                    fmt::format("reading the rotary embedding: factor is {}, above {}", factor, kMaxFactor));
+  return 1.0;
+}
+
+void read_yarn(KeyReader& scaling, RopeSpec& rope) {
+  rope.beta_fast = scaling.positive("beta_fast", rope.beta_fast);
+  rope.beta_slow = scaling.positive("beta_slow", rope.beta_slow);
+  rope.truncate = scaling.flag("truncate", true);
+  for (const auto& [key, field] :
+       {std::pair("mscale", &rope.mscale), std::pair("mscale_all_dim", &rope.mscale_all_dim)})
+    if (const auto value = scaling[key].as_double(); value && std::isfinite(*value)) *field = *value;
+}
+
+void read_longrope(KeyReader& scaling, RopeSpec& rope) {
+  const auto pairs = static_cast<std::size_t>(rope.rotary_dim) / 2;
+  for (const auto& [key, field] :
+       {std::pair("short_factor", &rope.short_factors), std::pair("long_factor", &rope.long_factors)}) {
+    *field = scaling.numbers(key, static_cast<std::size_t>(kMaxHeadDim));
+    if (field->size() != pairs)
+      scaling.add_error(ErrorCode::kMalformed, key,
+                        fmt::format("reading the rotary embedding: {} has {} entries, {} pairs rotate", key,
+                                    field->size(), pairs));
+  }
+}
+
+// What the kind needs besides its name, and the lengths that follow. `stated` is max_position_embeddings.
+void read_scaling(KeyReader& scaling, std::int64_t stated, std::int64_t original, ModelSpec& spec) {
+  RopeSpec& rope = spec.rope;
+  const std::int64_t base = original > 0 ? original : stated;
+  spec.native_context_tokens = base;
+  spec.extended_context_tokens = stated > base ? stated : base;
+  if (const auto attention = scaling["attention_factor"].as_double(); attention && std::isfinite(*attention))
+    rope.attention_factor = *attention;
+  switch (rope.kind) {
+    case RopeKind::kNone:
+    case RopeKind::kDefault:
+      return;
+    case RopeKind::kLinear:
+      rope.factor = read_factor(scaling, 1.0);
+      spec.extended_context_tokens = scaled(stated, rope.factor);
+      return;
+    case RopeKind::kDynamic:
+      rope.factor = read_factor(scaling, 1.0);
+      rope.original_context_tokens = base;
+      spec.extended_context_tokens = scaled(base, rope.factor);
+      return;
+    case RopeKind::kLlama3:
+      rope.factor = read_factor(scaling, 8.0);
+      rope.original_context_tokens = base;
+      rope.low_frequency_factor = scaling.positive("low_freq_factor", 1.0);
+      rope.high_frequency_factor = scaling.positive("high_freq_factor", 4.0);
+      return;
+    case RopeKind::kYarn:
+      rope.original_context_tokens = base;
+      rope.factor =
+          read_factor(scaling, base > 0 ? static_cast<double>(stated) / static_cast<double>(base) : 1.0);
+      spec.extended_context_tokens = scaled(base, rope.factor);
+      read_yarn(scaling, rope);
+      return;
+    case RopeKind::kLongrope:
+      rope.original_context_tokens = base;
+      rope.factor =
+          read_factor(scaling, base > 0 ? static_cast<double>(stated) / static_cast<double>(base) : 1.0);
+      read_longrope(scaling, rope);
+      return;
+  }
+}
+
+}  // namespace
+
+void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::int64_t default_context,
+                      ModelSpec& spec) {
+  RopeSpec& rope = spec.rope;
+  const bool is_v5 = keys["rope_parameters"].is_object();
+  KeyReader scaling = keys.child(is_v5 ? "rope_parameters" : "rope_scaling");
+  rope.theta = keys.positive("rope_theta", default_theta);
+  if (is_v5) rope.theta = scaling.positive("rope_theta", rope.theta);
+  rope.kind = read_kind(scaling, scaling.has("rope_type") ? "rope_type" : "type");
+
+  const double partial =
+      scaling.positive("partial_rotary_factor", keys.positive("partial_rotary_factor", 1.0));
+  rope.rotary_dim = static_cast<int>(static_cast<double>(head_dim) * std::min(partial, 1.0));
+  if (rope.rotary_dim % 2 != 0)
+    keys.add_error(ErrorCode::kMalformed, "head_dim",
+                   fmt::format("reading the rotary embedding: {} dimensions rotate, an even number is wanted",
+                               rope.rotary_dim));
+
+  const std::int64_t stated = keys.has("max_position_embeddings")
+                                  ? context_or_zero(keys, "max_position_embeddings")
+                                  : default_context;
+  std::int64_t original = context_or_zero(scaling, "original_max_position_embeddings");
+  if (original == 0) original = context_or_zero(keys, "original_max_position_embeddings");
+  read_scaling(scaling, stated, original, spec);
+  keys.take_error(scaling);
+}
+
+void read_gguf_rope(KeyReader& keys, int head_dim, ModelSpec& spec) {
+  RopeSpec& rope = spec.rope;
+  rope.theta = keys.positive("rope.freq_base", 10000.0);
+  rope.kind = read_kind(keys, "rope.scaling.type");
+  rope.rotary_dim = keys.count("rope.dimension_count", kMaxHeadDim, head_dim);
+  if (rope.rotary_dim % 2 != 0 || rope.rotary_dim > head_dim)
+    keys.add_error(
+        ErrorCode::kMalformed, "rope.dimension_count",
+        fmt::format("reading the rotary embedding: {} dimensions of {} rotate, an even number up to the "
+                    "head's is wanted",
+                    rope.rotary_dim, head_dim));
+  const std::int64_t stated = context_or_zero(keys, "context_length");
+  const std::int64_t original = context_or_zero(keys, "rope.scaling.original_context_length");
+  const double factor = keys.positive("rope.scaling.factor", 1.0);
+  // The converter writes the length after extension into context_length.
+  spec.native_context_tokens = original > 0 ? original : stated;
+  spec.extended_context_tokens = stated;
+  if (rope.kind == RopeKind::kDefault) return;
+  rope.factor = factor;
+  rope.original_context_tokens = spec.native_context_tokens;
+  rope.beta_fast = keys.positive("rope.scaling.yarn_beta_fast", rope.beta_fast);
+  rope.beta_slow = keys.positive("rope.scaling.yarn_beta_slow", rope.beta_slow);
+  if (const auto attention = keys["rope.scaling.attn_factor"].as_double();
+      attention && std::isfinite(*attention))
+    rope.attention_factor = *attention;
+  if (rope.kind == RopeKind::kYarn || rope.kind == RopeKind::kLinear)
+    spec.extended_context_tokens = std::max(stated, scaled(spec.native_context_tokens, factor));
+  if (rope.kind == RopeKind::kLongrope)
+    keys.add_error(ErrorCode::kUnsupported, "rope.scaling.type",
+                   "reading the rotary embedding: longrope factors stored as GGUF tensors are not read");
+}
+
+}  // namespace plimsoll::model

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Specs against what transformers built from the same configs: parameter counts, the tensors of the files,
+// and the two spellings of one config.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/json.h"
+#include "model/model.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::model {
+namespace {
+
+using testing::golden_path;
+
+const std::vector<std::string> kModels = {
+    "llama_bias",    "llama_f16",   "llama_f32",         "llama_headdim32",   "llama_k256",
+    "llama_mqa",     "llama_plain", "llama_rope_linear", "llama_rope_llama3", "llama_rope_yarn",
+    "llama_sharded", "llama_tied",  "llama_v5config",    "mistral",           "qwen2",
+    "qwen2_sliding", "qwen3",
+};
+
+std::vector<std::string> models_here() {
+  auto models = testing::present("models", kModels);
+  EXPECT_FALSE(models.empty());
+  return models;
+}
+
+Result<ModelSpec> spec_of(const std::string& path) {
+  PLIMSOLL_TRY(const auto artifact, artifact::open(path));
+  return read_spec(*artifact);
+}
+
+TEST(ReadSpec, CountsTheParametersThatTransformersBuilt) {
+  for (const auto& model : models_here()) {
+    SCOPED_TRACE(model);
+    const auto spec = spec_of(golden_path("models/" + model));
+    ASSERT_TRUE(spec) << spec.error().describe();
+    const auto expected = read_json_file(golden_path("models/" + model + "/expected.json"));
+    ASSERT_TRUE(expected);
+    EXPECT_EQ(count_parameters(*spec), (*expected)["params_total"].as_integer());
+    EXPECT_EQ(spec->name, model);
+  }
+}
+
+TEST(ReadSpec, BothConfigSpellingsGiveOneSpec) {
+  for (const auto& model : models_here()) {
+    SCOPED_TRACE(model);
+    const auto old_style = spec_of(golden_path("models/" + model + "/config.json"));
+    const auto new_style = spec_of(golden_path("models/" + model + "/config.transformers5.json"));
+    ASSERT_TRUE(old_style) << old_style.error().describe();
+    ASSERT_TRUE(new_style) << new_style.error().describe();
+    EXPECT_EQ(*old_style, *new_style);
+  }
+}
+
+// The names and shapes that the spec calls for are those of the file, none more, none less.
+void expect_same_tensors(const ModelSpec& spec, const artifact::Artifact& artifact, bool is_gguf) {
+  std::set<std::string> expected;
+  for (const Weight& weight : expected_weights(spec)) {
+    const std::string& name = is_gguf ? weight.gguf_name : weight.hf_name;
+    const artifact::Tensor* tensor = artifact.find(name);
+    if (!tensor && weight.is_optional) continue;
+    ASSERT_NE(tensor, nullptr) << name;
+    EXPECT_EQ(tensor->shape, weight.shape) << name;
+    expected.insert(name);
+  }
+  for (const auto& tensor : artifact.tensors()) EXPECT_TRUE(expected.contains(tensor.name)) << tensor.name;
+  EXPECT_EQ(artifact.tensors().size(), expected.size());
+}
+
+TEST(ExpectedWeights, AreTheTensorsOfTheFolder) {
+  int compared = 0;
+  for (const auto& model : models_here()) {
+    SCOPED_TRACE(model);
+    const auto artifact = artifact::open(golden_path("models/" + model));
+    ASSERT_TRUE(artifact) << artifact.error().describe();
+    if ((*artifact)->tensors().empty()) continue;  // the copies in data/ hold the weights of a few only
+    EXPECT_TRUE((*artifact)->findings().empty()) << (*artifact)->findings().front().message;
+    const auto spec = read_spec(**artifact);
+    ASSERT_TRUE(spec) << spec.error().describe();
+    expect_same_tensors(*spec, **artifact, false);
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
+TEST(ExpectedWeights, AreTheTensorsOfTheGguf) {
+  const auto files = testing::present(
+      "gguf", {"llama_plain-bf16.gguf", "llama_plain-f16.gguf", "llama_rope_llama3-bf16.gguf",
+               "llama_k256-Q4_K_M.gguf", "llama_k256-IQ4_XS.gguf", "llama_k256-Q8_0.gguf", "qwen2-f16.gguf",
+               "qwen2-Q8_0.gguf", "qwen3-bf16.gguf", "qwen3-Q4_0.gguf"});
+  ASSERT_FALSE(files.empty());
+  for (const auto& file : files) {
+    SCOPED_TRACE(file);
+    const auto artifact = artifact::open(golden_path("gguf/" + file));
+    ASSERT_TRUE(artifact) << artifact.error().describe();
+    EXPECT_TRUE((*artifact)->findings().empty()) << (*artifact)->findings().front().message;
+    const auto spec = read_spec(**artifact);
+    ASSERT_TRUE(spec) << spec.error().describe();
+    expect_same_tensors(*spec, **artifact, true);
+    EXPECT_EQ(spec->rope.interleaved, file.starts_with("llama"));
+    EXPECT_EQ(spec->rope.kind, RopeKind::kDefault);
+  }
+}
+
+// A GGUF and the folder it was converted from describe one model.
+TEST(ReadSpec, GgufAgreesWithItsFolder) {
+  for (const auto& [file, model] :
+       {std::pair("llama_plain-bf16.gguf", "llama_plain"), std::pair("qwen3-bf16.gguf", "qwen3"),
+        std::pair("qwen2-f16.gguf", "qwen2")}) {
+    if (testing::present("gguf", {file}).empty()) continue;
+    auto gguf = spec_of(golden_path(std::string("gguf/") + file));
+    const auto folder = spec_of(golden_path(std::string("models/") + model));
+    ASSERT_TRUE(gguf && folder) << file;
+    EXPECT_NEAR(gguf->norm_eps, folder->norm_eps, 1e-12);  // GGUF stores it as a 32-bit float
+    gguf->norm_eps = folder->norm_eps;
+    gguf->rope.interleaved = false;
+    gguf->name = folder->name;
+    gguf->declared_dtype = folder->declared_dtype;
+    EXPECT_EQ(*gguf, *folder) << file;
+  }
+}
+
+Json llama_config(std::initializer_list<Json::Member> changes = {}) {
+  Json config = *parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":4096,
+    "intermediate_size":14336,"num_hidden_layers":32,"num_attention_heads":32,"num_key_value_heads":8,
+    "vocab_size":128256,"max_position_embeddings":131072,"rms_norm_eps":1e-5,"rope_theta":500000.0,
+    "rope_scaling":{"factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,
+    "original_max_position_embeddings":8192,"rope_type":"llama3"},"tie_word_embeddings":false,
+    "torch_dtype":"bfloat16"})",
+                            "test");
+  for (const auto& [key, value] : changes) config.set(key, value);
+  return config;
+}
+
+TEST(ReadSpec, CountsPublishedModels) {
+  EXPECT_EQ(count_parameters(*read_spec(llama_config(), "config.json")), 8'030'261'248);
+  const auto large = read_spec(llama_config({{"hidden_size", 8192},
+                                             {"intermediate_size", 28672},
+                                             {"num_hidden_layers", 80},
+                                             {"num_attention_heads", 64}}),
+                               "config.json");
+  ASSERT_TRUE(large);
+  EXPECT_EQ(count_parameters(*large), 70'553'706'496);
+}
+
+TEST(ReadSpec, ReadsLlama3Rope) {
+  const auto spec = read_spec(llama_config(), "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->rope.kind, RopeKind::kLlama3);
+  EXPECT_EQ(spec->rope.factor, 8.0);
+  EXPECT_EQ(spec->rope.rotary_dim, 128);
+  EXPECT_EQ(spec->native_context_tokens, 8192);
+  EXPECT_EQ(spec->extended_context_tokens, 131'072);
+  EXPECT_EQ(spec->declared_dtype, DType::kBF16);
+}
+
+TEST(ReadSpec, NullHeadDimAndAbsentKvHeadsFallBack) {
+  auto spec =
+      read_spec(llama_config({{"head_dim", nullptr}, {"num_key_value_heads", nullptr}}), "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  const auto& attention = std::get<Attention>(spec->layers[0].mixer);
+  EXPECT_EQ(attention.head_dim, 128);
+  EXPECT_EQ(attention.kv_heads, 32);
+}
+
+TEST(ReadSpec, RefusesWithThePointer) {
+  struct Case {
+    const char* key;
+    Json value;
+    ErrorCode code;
+    const char* where;
+  };
+  const std::vector<Case> cases = {
+      {"hidden_size", "4096", ErrorCode::kMalformed, "config.json: /hidden_size"},
+      {"hidden_size", nullptr, ErrorCode::kMalformed, "config.json: /hidden_size"},
+      {"hidden_size", -1, ErrorCode::kMalformed, "config.json: /hidden_size"},
+      {"hidden_size", 4096.5, ErrorCode::kMalformed, "config.json: /hidden_size"},
+      {"num_hidden_layers", 1'000'000'000'000'000'000, ErrorCode::kMalformed,
+       "config.json: /num_hidden_layers"},
+      {"num_hidden_layers", 1e30, ErrorCode::kMalformed, "config.json: /num_hidden_layers"},
+      {"num_key_value_heads", 3, ErrorCode::kMalformed, "config.json: /num_key_value_heads"},
+      {"num_attention_heads", 24, ErrorCode::kMalformed, "config.json: /num_attention_heads"},
+      {"rope_scaling", Json::object({{"rope_type", "spiral"}}), ErrorCode::kUnsupported,
+       "config.json: /rope_scaling/rope_type"},
+      {"rope_scaling", Json::object({{"type", "linear"}, {"factor", -2.0}}), ErrorCode::kMalformed,
+       "config.json: /rope_scaling/factor"},
+      {"hidden_act", "snake", ErrorCode::kUnsupported, "config.json: /hidden_act"},
+      {"architectures", Json(Json::Array{"FooBarForCausalLM"}), ErrorCode::kUnsupported,
+       "config.json: /architectures"},
+  };
+  for (const auto& test : cases) {
+    const auto spec = read_spec(llama_config({{test.key, test.value}}), "config.json");
+    ASSERT_FALSE(spec) << test.where;
+    EXPECT_EQ(spec.error().code, test.code) << test.where;
+    EXPECT_EQ(spec.error().where, test.where);
+  }
+}
+
+TEST(ReadSpec, ReadsFiguresOfAWrapperFromItsTextConfig) {
+  Json inner = llama_config();
+  Json outer = Json::object({{"architectures", Json(Json::Array{"LlavaForConditionalGeneration"})},
+                             {"model_type", "llava"},
+                             {"text_config", inner},
+                             {"vision_config", Json::object({{"num_hidden_layers", 7}})}});
+  const auto spec = read_spec(outer, "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->layers.size(), 32U);
+  EXPECT_EQ(spec->model_type, "llava");
+}
+
+TEST(ReadSpec, WindowsOfMistralAndQwen2) {
+  Json mistral = llama_config({{"architectures", Json(Json::Array{"MistralForCausalLM"})}});
+  const auto window = [](const Result<ModelSpec>& spec, std::size_t layer) {
+    return std::get<Attention>(spec->layers.at(layer).mixer).window_tokens;
+  };
+  EXPECT_EQ(window(read_spec(mistral, "c"), 0), 4096);  // transformers' default where the config is silent
+  mistral.set("sliding_window", nullptr);
+  EXPECT_EQ(window(read_spec(mistral, "c"), 0), std::nullopt);
+  mistral.set("sliding_window", 64);
+  EXPECT_EQ(window(read_spec(mistral, "c"), 31), 64);
+
+  Json qwen2 = llama_config({{"architectures", Json(Json::Array{"Qwen2ForCausalLM"})},
+                             {"sliding_window", 48},
+                             {"max_window_layers", 30}});
+  EXPECT_EQ(window(read_spec(qwen2, "c"), 31), std::nullopt);  // use_sliding_window is off by default
+  qwen2.set("use_sliding_window", true);
+  EXPECT_EQ(window(read_spec(qwen2, "c"), 29), std::nullopt);
+  EXPECT_EQ(window(read_spec(qwen2, "c"), 30), 48);
+}
+
+}  // namespace
+}  // namespace plimsoll::model
