@@ -66,6 +66,8 @@ int run(int argc, char** argv) {
   const std::vector<Verb (*)(CLI::App&)> adders = {
       add_generate,
       add_serve,
+      add_plan,
+      add_bench,
   };
   for (const auto& add : adders) verbs.push_back(add(app));
   try {

@@ -34,6 +34,9 @@ struct EmbeddedOptions {
   std::optional<double> memory_utilization;  // share of the available memory; default: the rules' 0.92
 };
 
+/// Weight rows that a thread of the engine widens to f32 at once; the kernels' own number, which engine asserts.
+inline constexpr int kWidenedRows = 8;
+
 /// The engine's buffers, all f32. T = max_num_batched_tokens; widths are the largest over all layers.
 struct Workspace {
   Bytes residual;          // [T, hidden]
@@ -45,8 +48,9 @@ struct Workspace {
   Bytes value;             // [T, kv_heads * head_dim]
   Bytes gate;              // [T, intermediate]
   Bytes up;                // [T, intermediate]
+  Bytes rope_angles;       // [T, rotary_dim]: cosines and sines
   Bytes logits;            // [max_num_seqs, vocab]
-  Bytes thread_rows;       // [threads, max(hidden, intermediate, q_heads * head_dim)]: one widened weight row
+  Bytes thread_rows;       // [threads, kWidenedRows, max(hidden, intermediate, q_heads * head_dim)]
   Bytes attention_scores;  // [threads, max_model_len]
 
   Bytes activation() const;  // the rows of T tokens

@@ -46,7 +46,8 @@ class FloatRows {
 }  // namespace
 
 Bytes Workspace::activation() const {
-  return residual + normed + attention_out + down_out + query + key + value + gate + up;
+  return residual + normed + attention_out + down_out + query + key + value + gate + up +
+         rope_angles;
 }
 
 Bytes Workspace::total() const {
@@ -71,8 +72,9 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   space.value = rows.of(tokens, widths.key_value);
   space.gate = rows.of(tokens, widths.intermediate);
   space.up = rows.of(tokens, widths.intermediate);
+  space.rope_angles = rows.of(tokens, spec.rope.rotary_dim);
   space.logits = rows.of(options.max_num_seqs, spec.vocab_size);
-  space.thread_rows = rows.of(options.threads, std::max({widths.hidden, widths.intermediate, widths.query}));
+  space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows, std::max({widths.hidden, widths.intermediate, widths.query}));
   space.attention_scores = rows.of(options.threads, length);
   if (!rows.is_sound())
     return fail(ErrorCode::kMalformed, "the engine's buffers for this model would not fit 63 bits",

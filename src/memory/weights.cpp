@@ -80,6 +80,16 @@ Result<Bytes> weights_bytes(std::int64_t parameters, WeightFormat format) {
   return Bytes(*bits / 8 + (*bits % 8 != 0 ? 1 : 0));
 }
 
+std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
+  if (artifact.tensors().empty()) return std::nullopt;
+  const bool is_gguf = artifact.form() == artifact::Form::kGguf;
+  Bytes total;
+  for (const model::Weight& weight : model::expected_weights(spec))
+    if (const artifact::Tensor* tensor = artifact.find(is_gguf ? weight.gguf_name : weight.hf_name))
+      total += Bytes(tensor->bytes);  // the artifact holds these within the file's size
+  return total;
+}
+
 Result<WeightParts> weight_parts(const model::ModelSpec& spec, WeightFormat format) {
   WeightParts parts;
   parts.layers.resize(spec.layers.size());

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/artifact.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "model/model.h"
@@ -28,7 +29,11 @@ int bits_per_weight(WeightFormat format);
 /// Source: docs/formulas/weights.md.
 Result<Bytes> weights_bytes(std::int64_t parameters, WeightFormat format);
 
-/// The same per part; `total` is the sum of the parts.
+/// Bytes of the tensors that the engine uses, as stored: those that the spec calls for, buffers included.
+/// Nothing when there are no weight files. What is absent counts nothing; `inspect` and the engine name it.
+std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, const model::ModelSpec& spec);
+
+/// weights_bytes per part; `total` is the sum of the parts.
 struct WeightParts {
   Bytes embedding;
   std::vector<Bytes> layers;  // one per layer: mixer, feed-forward and norms

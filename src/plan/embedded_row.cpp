@@ -2,7 +2,7 @@
 // A row for this program's own engine.
 #include <fmt/format.h>
 
-#include "memory/kv_cache.h"
+#include "memory/memory.h"
 #include "plan/rows.h"
 
 namespace plimsoll::plan {

@@ -14,8 +14,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "facts/facts.h"
-#include "memory/embedded.h"
-#include "memory/weights.h"
+#include "memory/memory.h"
 #include "model/model.h"
 
 namespace plimsoll::plan {

@@ -2,7 +2,7 @@
 // Inside the plan room: one row per accounting, and what both share. Pure.
 #pragma once
 
-#include "memory/engine_rules.h"
+#include "memory/memory.h"
 #include "plan/plan.h"
 
 namespace plimsoll::plan {

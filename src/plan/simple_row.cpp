@@ -2,8 +2,7 @@
 // Rows by the simple accounting: `--accounting simple`, `--engine any`, and the document's own table.
 #include <fmt/format.h>
 
-#include "memory/kv_cache.h"
-#include "memory/simple_accounting.h"
+#include "memory/memory.h"
 #include "plan/rows.h"
 
 namespace plimsoll::plan {
