@@ -65,6 +65,8 @@ int run(int argc, char** argv) {
   std::vector<Verb> verbs;
   const std::vector<Verb (*)(CLI::App&)> adders = {
       add_inspect,
+      add_plan,
+      add_bench,
   };
   for (const auto& add : adders) verbs.push_back(add(app));
   try {

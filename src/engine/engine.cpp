@@ -64,7 +64,8 @@ Status check_supported(const model::ModelSpec& spec) {
 
 memory::EmbeddedOptions memory_options(const EngineOptions& options) {
   memory::EmbeddedOptions result;
-  result.compute = options.mode == ComputeMode::kFloat32 ? memory::EmbeddedCompute::kFloat32 : memory::EmbeddedCompute::kAuto;
+  result.compute = options.mode == ComputeMode::kFloat32 ? memory::EmbeddedCompute::kFloat32
+                                                         : memory::EmbeddedCompute::kAuto;
   result.threads = options.threads;
   result.block_size = options.block_size;
   result.max_model_len = options.max_model_len;
@@ -78,8 +79,8 @@ memory::EmbeddedOptions memory_options(const EngineOptions& options) {
 class PagedEngine final : public Engine {
  public:
   PagedEngine(std::shared_ptr<const artifact::Artifact> artifact, const model::ModelSpec& spec,
-              const EngineOptions& options, const memory::EmbeddedPlan& plan, ModelWeights weights,
-              RopeTable rope, KvPool pool)
+              const EngineOptions& options, const memory::EmbeddedPlan& plan,
+              const memory::Workspace& workspace, ModelWeights weights, RopeTable rope, KvPool pool)
       : artifact_(std::move(artifact)),
         spec_(spec),
         plan_(plan),
@@ -332,10 +333,12 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
                memory::plan_embedded(spec, weights.stored, sizes, read_machine().memory_available));
   sizes.max_model_len = plan.max_model_len.value;
   PLIMSOLL_TRY(const memory::Workspace workspace, memory::embedded_workspace(spec, sizes));
-  PLIMSOLL_TRY(RopeTable rope, make_rope_table(spec.rope, plan.max_model_len.value, weights.rope_frequencies));
+  PLIMSOLL_TRY(RopeTable rope,
+               make_rope_table(spec.rope, plan.max_model_len.value, weights.rope_frequencies));
   PLIMSOLL_TRY(KvPool pool, KvPool::create(spec, plan.kv_dtype, plan.num_blocks, plan.block_size));
-  return std::unique_ptr<Engine>(std::make_unique<PagedEngine>(std::move(artifact), spec, options, plan, workspace,
-                                                               std::move(weights), std::move(rope), std::move(pool)));
+  return std::unique_ptr<Engine>(std::make_unique<PagedEngine>(std::move(artifact), spec, options, plan,
+                                                               workspace, std::move(weights), std::move(rope),
+                                                               std::move(pool)));
 }
 
 }  // namespace plimsoll::engine

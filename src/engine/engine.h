@@ -91,6 +91,7 @@ struct MemoryReport {
   Blocks num_blocks;
   int block_size = 0;
   Tokens kv_tokens;  // num_blocks * block_size
+  Bytes workspace;   // activation, logits and scratch buffers, as allocated
   Tokens max_model_len;
 };
 

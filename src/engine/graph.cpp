@@ -11,6 +11,8 @@ namespace {
 // to share.
 constexpr std::int64_t kRowsPerChunk = 64;
 
+static_assert(memory::kWidenedRows == kernels::kScratchRows, "the planned scratch rows are the kernels'");
+
 const model::Attention& attention_of(const model::Layer& layer) {
   return std::get<model::Attention>(layer.mixer);
 }

@@ -35,10 +35,23 @@ std::string_view to_string(Isa isa) {
 
 std::vector<Isa> available_isas() {
   std::vector<Isa> isas{Isa::kScalar};
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+    isas.push_back(Isa::kAvx2);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+      isas.push_back(Isa::kAvx512);
+  }
+#endif
   return isas;
 }
 
 const Kernels& kernels_for(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx512) return kAvx512Kernels;
+  if (isa == Isa::kAvx2) return kAvx2Kernels;
+#endif
   PLIMSOLL_CHECK(isa == Isa::kScalar, "the instruction set is available");
   return kScalarKernels;
 }

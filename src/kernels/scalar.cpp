@@ -84,9 +84,12 @@ void rotate_heads(float* x, int heads, int head_dim, int rotary_dim, bool interl
 void to_probabilities(float* scores, std::int64_t n) {
   float highest = -std::numeric_limits<float>::infinity();
   for (std::int64_t i = 0; i < n; ++i) highest = std::max(highest, scores[i]);
-  float sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += scores[i] = std::exp(scores[i] - highest);
-  const float scale = 1.0f / sum;
+  double sum = 0;  // thousands of terms in one chain
+  for (std::int64_t i = 0; i < n; ++i) {
+    scores[i] = std::exp(scores[i] - highest);
+    sum += static_cast<double>(scores[i]);
+  }
+  const auto scale = static_cast<float>(1.0 / sum);
   for (std::int64_t i = 0; i < n; ++i) scores[i] *= scale;
 }
 

@@ -1,1 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "plan/plan.h"
+
+#include <algorithm>
+
+#include "plan/rows.h"
+
+namespace plimsoll::plan {
+
+Result<Model> catalogue_model(const facts::CatalogueEntry& entry) {
+  Model model;
+  model.source = std::string(entry.id);
+  model.title = std::string(entry.title);
+  PLIMSOLL_TRY(model.spec, model::read_spec(entry.config_json(), entry.id));
+  return model;
+}
+
+bool Plan::fits() const {
+  return is_document_table || std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.fits; });
+}
+
+Result<Bytes> weights_of(const Question& question, Row& row) {
+  const Model& model = *question.model;
+  const bool is_declared =
+      model.spec.declared_dtype && memory::weight_format(*model.spec.declared_dtype).has_value();
+  const memory::WeightFormat format = question.settings.quantization.value_or(
+      is_declared ? *memory::weight_format(*model.spec.declared_dtype) : memory::WeightFormat::kBFloat16);
+  row.weights_dtype = std::string(memory::to_string(format));
+  if (model.stored_weights && !question.settings.quantization) {
+    if (!is_declared) row.weights_dtype = "as stored";
+    return *model.stored_weights;
+  }
+
+  const bool is_assumed = !is_declared && !question.settings.quantization;
+  if (is_assumed)
+    row.findings.push_back({"DTYPE_ASSUMED", FindingLevel::kWarning, FindingKind::kCheckFailed, "config.json",
+                            "the config declares no dtype; weights are counted as bf16",
+                            "give --quantization, or the folder with its weights"});
+  row.basis.push_back(
+      {"weights_bytes_per_gpu", is_assumed ? "assumed" : "formula", {}, {}, "docs/formulas/weights.md"});
+  return memory::weights_bytes(model::count_parameters(model.spec), format);
+}
+
+Result<Row> make_row(const Question& question) {
+  return question.rules.accounting == memory::Accounting::kSimple ? make_simple_row(question)
+                                                                  : make_embedded_row(question);
+}
+
+Result<Plan> make_plan(const Request& request) {
+  if (request.is_simple && request.models.empty()) return make_document_table(request.engine);
+  facts::EngineChoice engine = request.engine;
+  if (request.is_simple)
+    engine = {.name = facts::EngineName::kAny, .version = {}, .asked = {}, .findings = {}};
+  PLIMSOLL_TRY(const memory::EngineRules rules, memory::rules_for(engine));
+
+  Plan plan;
+  plan.engine = engine;
+  plan.is_simple = request.is_simple;
+  plan.findings = engine.findings;
+  std::vector<std::optional<Target>> targets(request.targets.begin(), request.targets.end());
+  if (targets.empty()) targets.emplace_back();
+  for (const Model& model : request.models) {
+    for (const auto& target : targets) {
+      const Question question{&model, target, request.settings, rules, std::max(1, request.machine_threads)};
+      PLIMSOLL_TRY(Row row, make_row(question));
+      row.levers = make_levers(question, row);
+      plan.rows.push_back(std::move(row));
+    }
+    if (request.is_simple) {
+      PLIMSOLL_TRY(ModelFigures figures, figures_of(model));
+      plan.models.push_back(std::move(figures));
+    }
+  }
+  return plan;
+}
+
+}  // namespace plimsoll::plan

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <numeric>
 
-#include "memory/kv_cache.h"
+#include "artifact/artifact.h"
+#include "model/model.h"
 #include "tests/engine/loading.h"
 #include "tests/testing/golden.h"
 
@@ -27,18 +27,18 @@ std::vector<TokenId> prompt_of(int length, int seed) {
 }
 
 // Runs all prompts at once; tokens and logits by prompt.
-std::vector<Run> run_together(Engine& engine, const std::vector<std::vector<TokenId>>& prompts,
-                              std::int64_t max_tokens) {
+std::vector<Trace> run_together(Engine& engine, const std::vector<std::vector<TokenId>>& prompts,
+                                std::int64_t max_tokens) {
   std::map<RequestId, std::size_t> index;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const auto id = engine.add(prompts[i], greedy(max_tokens));
     EXPECT_TRUE(id);
     index[*id] = i;
   }
-  std::vector<Run> runs(prompts.size());
+  std::vector<Trace> runs(prompts.size());
   while (engine.has_work())
     for (auto& output : engine.step()) {
-      Run& run = runs[index.at(output.request)];
+      Trace& run = runs[index.at(output.request)];
       run.tokens.insert(run.tokens.end(), output.tokens.begin(), output.tokens.end());
       for (auto& logits : output.logits) run.step_logits.push_back(std::move(logits));
       if (output.finish) run.finish = output.finish;
@@ -50,7 +50,7 @@ TEST(Engine, GivesTheSameBitsAloneBatchedChunkedCachedAndThreaded) {
   for (const auto mode : {ComputeMode::kFloat32, ComputeMode::kAuto}) {
     std::vector<std::vector<TokenId>> prompts;
     for (int i = 0; i < 6; ++i) prompts.push_back(prompt_of(5 + 23 * i, i));
-    std::vector<Run> alone;
+    std::vector<Trace> alone;
     {
       auto options = small_options(mode);
       options.max_num_batched_tokens = 256;

@@ -39,8 +39,8 @@ SamplingParams greedy(std::int64_t max_tokens) {
   return params;
 }
 
-Run run_alone(Engine& engine, const std::vector<TokenId>& prompt, const SamplingParams& params) {
-  Run run;
+Trace run_alone(Engine& engine, const std::vector<TokenId>& prompt, const SamplingParams& params) {
+  Trace run;
   const auto id = engine.add(prompt, params);
   EXPECT_TRUE(id) << (id ? "" : id.error().describe());
   while (engine.has_work())

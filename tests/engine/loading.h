@@ -16,7 +16,7 @@ EngineOptions small_options(ComputeMode mode);
 /// Opens, reads and loads; fails the test and returns null when one of them fails.
 std::unique_ptr<Engine> load_model(const std::string& path, const EngineOptions& options);
 
-struct Run {
+struct Trace {
   std::vector<TokenId> tokens;
   std::vector<std::vector<float>> step_logits, prompt_logits;
   std::optional<FinishReason> finish;
@@ -26,6 +26,6 @@ struct Run {
 SamplingParams greedy(std::int64_t max_tokens);
 
 /// Runs one request alone to its end, with all logits.
-Run run_alone(Engine& engine, const std::vector<TokenId>& prompt, const SamplingParams& params);
+Trace run_alone(Engine& engine, const std::vector<TokenId>& prompt, const SamplingParams& params);
 
 }  // namespace plimsoll::engine

@@ -34,7 +34,7 @@ TEST(Sampler, GreedyTakesTheFirstOfTheLargest) {
 TEST(Sampler, DrawsFollowTheSoftmax) {
   const auto counts = draw_many(seeded(1.0), 20'000);
   double sum = 0;
-  for (const float logit : kLogits) sum += std::exp(logit);
+  for (const double logit : kLogits) sum += std::exp(logit);
   for (std::size_t i = 0; i < kLogits.size(); ++i) {
     const double expected = std::exp(kLogits[i]) / sum;
     // Four standard deviations of a binomial over 20,000 draws.
@@ -97,7 +97,7 @@ TEST(Sampler, LogitsWithoutANumberChooseNothing) {
 TEST(Logprobs, AreTheLogSoftmaxWithTiesByLowerId) {
   const auto logprob = token_logprob(kLogits, 2, 3);
   double sum = 0;
-  for (const float logit : kLogits) sum += std::exp(logit);
+  for (const double logit : kLogits) sum += std::exp(logit);
   EXPECT_NEAR(logprob.logprob, 1.0 - std::log(sum), 1e-9);
   ASSERT_EQ(logprob.top.size(), 3u);
   EXPECT_EQ(logprob.top[0].first, 1);

@@ -5,26 +5,16 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/kernels.h"
+#include "tests/kernels/every_isa.h"
 #include "tests/kernels/golden_rows.h"
 
 namespace plimsoll::kernels {
 namespace {
 
-class EveryIsa : public ::testing::TestWithParam<Isa> {
- protected:
-  const Kernels& kernels() const { return kernels_for(GetParam()); }
-};
-INSTANTIATE_TEST_SUITE_P(Isa, EveryIsa, ::testing::ValuesIn(available_isas()),
-                         [](const auto& isa) { return std::string(to_string(isa.param)); });
+class ToFloat : public EveryIsa {};
+INSTANTIATE_TEST_SUITE_P(Isa, ToFloat, ::testing::ValuesIn(available_isas()), isa_name);
 
-std::uint32_t bits(float value) {
-  std::uint32_t result;
-  std::memcpy(&result, &value, sizeof result);
-  return result;
-}
-
-TEST_P(EveryIsa, BlocksReadBitForBitAsTheReference) {
+TEST_P(ToFloat, BlocksReadBitForBitAsTheReference) {
   const auto rows = golden_rows();
   ASSERT_EQ(rows.size(), 13u * 3u);
   for (const GoldenRows& row : rows) {
@@ -54,7 +44,7 @@ float half_by_definition(std::uint32_t half) {
   return static_cast<float>(sign * std::ldexp(1024 + fraction, exponent - 25));
 }
 
-TEST_P(EveryIsa, AllHalvesAndBf16sWiden) {
+TEST_P(ToFloat, AllHalvesAndBf16sWiden) {
   std::vector<std::uint16_t> stored(65536);
   for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = static_cast<std::uint16_t>(i);
   std::vector<float> out(stored.size());
@@ -75,7 +65,7 @@ TEST_P(EveryIsa, AllHalvesAndBf16sWiden) {
     ASSERT_EQ(back[i], std::isnan(out[i]) ? (i | 0x40u) : i) << "a bf16 survives, a NaN becomes quiet";
 }
 
-TEST_P(EveryIsa, Bf16RoundsToNearestEven) {
+TEST_P(ToFloat, Bf16RoundsToNearestEven) {
   const std::vector<std::pair<std::uint32_t, std::uint32_t>> cases{
       {0x3f808000, 0x3f80}, {0x3f818000, 0x3f82}, {0x3f808001, 0x3f81}, {0x3f807fff, 0x3f80},
       {0x7f7fffff, 0x7f80}, {0xff800000, 0xff80}, {0x7f800001, 0x7fc0}, {0x00000001, 0x0000},
@@ -92,7 +82,7 @@ TEST_P(EveryIsa, Bf16RoundsToNearestEven) {
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], cases[i % cases.size()].second) << i;
 }
 
-TEST_P(EveryIsa, PlainTypesTakeAnyLength) {
+TEST_P(ToFloat, PlainTypesTakeAnyLength) {
   for (std::int64_t n = 0; n < 40; ++n)
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
       const std::int64_t size = info(dtype).block_bytes;

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// `plan`: flags -> plan room -> print.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "artifact/artifact.h"
+#include "base/machine.h"
+#include "cli/verbs.h"
+#include "memory/memory.h"
+#include "plan/plan.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct PlanFlags {
+  CommonFlags common;
+  std::string model, engine = "plimsoll", accounting;
+  std::vector<std::string> gpus;
+  bool is_here = false;
+  std::string max_model_len, kv_cache_bytes, num_blocks, block_size, max_num_seqs, max_num_batched_tokens,
+      threads;
+  std::string kv_cache_dtype = "auto", dtype = "auto", quantization;
+  double utilization = 0;
+};
+
+Result<std::optional<std::int64_t>> size_of(const std::string& text, const char* flag) {
+  if (text.empty()) return std::optional<std::int64_t>();
+  const auto value = parse_size(text);
+  if (!value)
+    return fail(ErrorCode::kUsage, "\"" + text.substr(0, 60) + "\" is no number or size", flag,
+                "for example 4096, 32K, 500MB or 4GiB");
+  return value;
+}
+
+Result<std::optional<int>> count_of(const std::string& text, const char* flag) {
+  PLIMSOLL_TRY(const auto value, size_of(text, flag));
+  if (!value) return std::optional<int>();
+  if (*value < 1 || *value > INT32_MAX)
+    return fail(ErrorCode::kUsage, text + " is out of range", flag, "give a number from 1 to 2147483647");
+  return std::optional<int>(static_cast<int>(*value));
+}
+
+Result<plan::Settings> settings_of(const PlanFlags& flags) {
+  plan::Settings settings;
+  if (flags.max_model_len == "auto" || flags.max_model_len == "-1") {
+    settings.longest_model_len = true;
+  } else {
+    PLIMSOLL_TRY(settings.max_model_len, size_of(flags.max_model_len, "--max-model-len"));
+  }
+  PLIMSOLL_TRY(const auto bytes, size_of(flags.kv_cache_bytes, "--kv-cache-memory-bytes"));
+  if (bytes) settings.kv_cache_bytes = Bytes(*bytes);
+  PLIMSOLL_TRY(settings.num_blocks, size_of(flags.num_blocks, "--num-gpu-blocks-override"));
+  PLIMSOLL_TRY(settings.block_size, count_of(flags.block_size, "--block-size"));
+  PLIMSOLL_TRY(settings.max_num_seqs, count_of(flags.max_num_seqs, "--max-num-seqs"));
+  PLIMSOLL_TRY(settings.max_num_batched_tokens,
+               count_of(flags.max_num_batched_tokens, "--max-num-batched-tokens"));
+  PLIMSOLL_TRY(settings.threads, count_of(flags.threads, "--threads"));
+  settings.kv_cache_dtype = flags.kv_cache_dtype;
+  settings.dtype = flags.dtype;
+  if (flags.utilization != 0) settings.memory_utilization = flags.utilization;
+  if (!flags.quantization.empty()) {
+    settings.quantization = memory::parse_weight_format(flags.quantization);
+    if (!settings.quantization)
+      return fail(ErrorCode::kUsage,
+                  "\"" + flags.quantization + "\" is no format that weights are counted in", "--quantization",
+                  "fp8, int8 or int4");
+  }
+  return settings;
+}
+
+Result<plan::Model> model_of(const std::string& text) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(text, ignored))
+    if (const facts::CatalogueEntry* entry = facts::find_catalogue(text))
+      return plan::catalogue_model(*entry);
+  PLIMSOLL_TRY(const auto artifact, artifact::open(text));
+  if (auto error = artifact::first_error(artifact->findings())) return fail(std::move(*error));
+  plan::Model model;
+  model.source = text;
+  PLIMSOLL_TRY(model.spec, model::read_spec(*artifact));
+  model.title = model.spec.name.empty() ? text : model.spec.name;
+  model.stored_weights = memory::stored_weights_bytes(*artifact, model.spec);
+  return model;
+}
+
+Result<plan::Request> request_of(const PlanFlags& flags) {
+  plan::Request request;
+  PLIMSOLL_TRY(request.engine, facts::parse_engine(flags.engine));
+  request.is_simple = flags.accounting == "simple";
+  PLIMSOLL_TRY(request.settings, settings_of(flags));
+  const Machine machine = read_machine();
+  request.machine_threads = machine.num_cpus;
+  for (const std::string& text : flags.gpus) {
+    PLIMSOLL_TRY(plan::Target target, plan::parse_target(text));
+    request.targets.push_back(std::move(target));
+  }
+  // The pool's size stands in for the memory's, so that neither is needed then.
+  const bool pool_is_given = request.settings.kv_cache_bytes || request.settings.num_blocks;
+  if (flags.is_here || (flags.gpus.empty() && !pool_is_given && !request.is_simple)) {
+    PLIMSOLL_TRY(plan::Target here, plan::target_here(machine));
+    request.targets.push_back(std::move(here));
+  }
+  if (!flags.model.empty()) {
+    PLIMSOLL_TRY(plan::Model model, model_of(flags.model));
+    request.models.push_back(std::move(model));
+  } else if (!request.is_simple) {
+    for (const facts::CatalogueEntry& entry : facts::catalogue()) {
+      PLIMSOLL_TRY(plan::Model model, plan::catalogue_model(entry));
+      request.models.push_back(std::move(model));
+    }
+  }
+  return request;
+}
+
+int run_plan(const PlanFlags& flags) {
+  const auto request = request_of(flags);
+  if (!request) return report_error(flags.common, request.error());
+  const auto plan = plan::make_plan(*request);
+  if (!plan) return report_error(flags.common, plan.error());
+  const std::string text = flags.common.is_json() ? dump_pretty(plan::to_json(*plan)) : plan::to_text(*plan);
+  if (const auto written = write_output(flags.common, text); !written)
+    return report_error(flags.common, written.error());
+  return plan->fits() ? 0 : exit_status(ErrorCode::kNo);
+}
+
+void add_flags(CLI::App& verb, PlanFlags& flags) {
+  verb.add_option(
+      "MODEL", flags.model,
+      "folder, .gguf, config.json, or an id of the built-in catalogue; without it: the whole catalogue");
+  verb.add_option("--engine", flags.engine,
+                  "plimsoll, or any (the formula alone); others are not modelled yet")
+      ->capture_default_str();
+  verb.add_option("--accounting", flags.accounting, "simple: memory x share - weights - reserve, GB = 10^9")
+      ->check(CLI::IsMember({"simple"}));
+  verb.add_option("--gpu", flags.gpus, "NAME[:N] or a size with its unit, 24GB[:N]; may be given again");
+  verb.add_flag("--here", flags.is_here, "this machine's memory (the default when nothing else is said)");
+  verb.add_option("--max-model-len", flags.max_model_len,
+                  "longest request in tokens; auto: the longest that fits");
+  verb.add_option("--kv-cache-dtype", flags.kv_cache_dtype, "auto, bfloat16, fp8, ...")
+      ->capture_default_str();
+  verb.add_option("--kv-cache-memory-bytes", flags.kv_cache_bytes,
+                  "size of the KV cache; then no --gpu is needed");
+  verb.add_option("--num-gpu-blocks-override", flags.num_blocks, "blocks of the KV cache");
+  verb.add_option("--block-size", flags.block_size, "tokens per block");
+  verb.add_option("--max-num-seqs", flags.max_num_seqs, "sequences in one step");
+  verb.add_option("--max-num-batched-tokens", flags.max_num_batched_tokens, "tokens in one step");
+  verb.add_option("--dtype", flags.dtype, "auto, or float32 for the reference's arithmetic")
+      ->capture_default_str();
+  verb.add_option("--quantization", flags.quantization, "count the weights as fp8, int8 or int4");
+  verb.add_option("--gpu-memory-utilization", flags.utilization,
+                  "share of the memory that may be used (0.92)")
+      ->check(CLI::Range(0.01, 1.0));
+  verb.add_option("--threads", flags.threads, "worker threads of the embedded engine (one per core)");
+}
+
+}  // namespace
+
+Verb add_plan(CLI::App& app) {
+  auto flags = std::make_shared<PlanFlags>();
+  CLI::App* verb =
+      app.add_subcommand("plan", "how many tokens and requests fit, and what would make more fit");
+  add_common_flags(*verb, flags->common);
+  add_flags(*verb, *flags);
+  verb->footer(
+      "Examples:\n"
+      "  plimsoll plan ./my-model --here\n"
+      "  plimsoll plan meta-llama/Llama-3.1-8B --gpu 24GB --max-model-len 8192\n"
+      "  plimsoll plan meta-llama/Llama-3.1-70B --engine any --gpu H100:4 --format json\n"
+      "  plimsoll plan --accounting simple\n"
+      "Exit status: 0 it fits, 1 it does not, 2 usage, 3 unreadable, 4 not supported.");
+  return {verb, [flags] { return run_plan(*flags); }};
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Built with this instruction set's flags (flags.cmake); reached only on processors that have it.
+#include "kernels/simd_ops.h"
+#include "kernels/tables.h"
+#include "kernels/vec_avx2.h"
+
+namespace plimsoll::kernels {
+
+constinit const Kernels kAvx2Kernels = simd_kernels<Avx2>(Isa::kAvx2);
+
+}  // namespace plimsoll::kernels

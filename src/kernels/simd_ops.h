@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The element-wise operations for any V (vec_*.h); meanings and shapes are in kernels.h. Static throughout.
+#pragma once
+
+#include "kernels/simd_matmul.h"
+
+namespace plimsoll::kernels {
+
+/// e^x within 2 units in the last place; 0 below -104, infinity above 88.8, NaN for NaN.
+/// Source: the Cephes library's expf: x = n ln 2 + r, |r| <= ln 2 / 2, and a polynomial for e^r.
+template <class V>
+static PLIMSOLL_INLINE typename V::F exponential(typename V::F x) {
+  using F = typename V::F;
+  x = V::max(V::set1(-104.5f), V::min(V::set1(89.0f), x));
+  const F n = V::round(V::mul(x, V::set1(1.44269504088896341f)));
+  // ln 2 in two parts; the first has so few bits that n times it is exact.
+  F r = V::fma(n, V::set1(-0.693359375f), x);
+  r = V::fma(n, V::set1(2.12194440e-4f), r);
+  F p = V::set1(1.9875691500e-4f);
+  p = V::fma(p, r, V::set1(1.3981999507e-3f));
+  p = V::fma(p, r, V::set1(8.3334519073e-3f));
+  p = V::fma(p, r, V::set1(4.1665795894e-2f));
+  p = V::fma(p, r, V::set1(1.6666665459e-1f));
+  p = V::fma(p, r, V::set1(5.0000001201e-1f));
+  p = V::fma(p, V::mul(r, r), r);
+  return V::times_power_of_2(V::add(p, V::set1(1.0f)), n);
+}
+
+template <class V>
+static void simd_to_bf16(const float* values, std::int64_t elements, std::uint16_t* out) {
+  std::int64_t i = 0;
+  for (; i + V::kLanes <= elements; i += V::kLanes) V::store_bf16(out + i, V::load(values + i));
+  for (; i < elements; ++i) out[i] = bf16_of_float(values[i]);
+}
+
+/// sum_i a[i] * widened b[i]; four sums in turn, so that additions do not wait for each other.
+template <class V, class P>
+static float simd_dot(const float* a, const void* b, std::int64_t n) {
+  const auto* const bytes = static_cast<const Byte*>(b);
+  typename V::F sums[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
+  std::int64_t i = 0;
+  const auto add_product = [&](typename V::F& sum) __attribute__((always_inline)) {
+    sum = V::fma(V::load(a + i), P::template load<V>(bytes + i * P::kBytes), sum);
+    i += V::kLanes;
+  };
+  while (i + 4 * V::kLanes <= n)
+    for (auto& sum : sums) add_product(sum);
+  for (int turn = 0; i + V::kLanes <= n; ++turn) add_product(sums[turn]);
+  if (i < n)
+    sums[3] =
+        V::fma(V::load_first(a + i, n - i), P::template load_first<V>(bytes + i * P::kBytes, n - i), sums[3]);
+  return V::sum(V::add(V::add(sums[0], sums[1]), V::add(sums[2], sums[3])));
+}
+
+template <class V>
+static float simd_dot_f32(const float* a, const float* b, std::int64_t n) {
+  return simd_dot<V, PlainF32>(a, b, n);
+}
+
+template <class V>
+static float simd_dot_bf16(const float* a, const std::uint16_t* b, std::int64_t n) {
+  return simd_dot<V, PlainBF16>(a, b, n);
+}
+
+template <class V, class P>
+static void simd_add_scaled(float scale, const void* x, std::int64_t n, float* out) {
+  const auto* const bytes = static_cast<const Byte*>(x);
+  const auto factor = V::set1(scale);
+  std::int64_t i = 0;
+  for (; i + V::kLanes <= n; i += V::kLanes)
+    V::store(out + i, V::fma(factor, P::template load<V>(bytes + i * P::kBytes), V::load(out + i)));
+  if (i < n)
+    V::store_first(out + i, n - i,
+                   V::fma(factor, P::template load_first<V>(bytes + i * P::kBytes, n - i),
+                          V::load_first(out + i, n - i)));
+}
+
+template <class V>
+static void simd_add_scaled_f32(float scale, const float* x, std::int64_t n, float* out) {
+  simd_add_scaled<V, PlainF32>(scale, x, n, out);
+}
+
+template <class V>
+static void simd_add_scaled_bf16(float scale, const std::uint16_t* x, std::int64_t n, float* out) {
+  simd_add_scaled<V, PlainBF16>(scale, x, n, out);
+}
+
+/// out[i] = f(a[i], b[i]), the last few with zeros behind them.
+template <class V, class Function>
+static PLIMSOLL_INLINE void for_each_pair(const float* a, const float* b, std::int64_t n, float* out,
+                                          Function f) {
+  std::int64_t i = 0;
+  for (; i + V::kLanes <= n; i += V::kLanes) V::store(out + i, f(V::load(a + i), V::load(b + i)));
+  if (i < n) V::store_first(out + i, n - i, f(V::load_first(a + i, n - i), V::load_first(b + i, n - i)));
+}
+
+template <class V>
+static void simd_rms_norm(const float* x, const float* weight, std::int64_t n, float eps, float* out) {
+  if (n <= 0) return;
+  const float mean = simd_dot_f32<V>(x, x, n) / static_cast<float>(n);
+  const auto scale = V::set1(1.0f / __builtin_sqrtf(mean + eps));
+  for_each_pair<V>(x, weight, n, out, [scale](typename V::F value, typename V::F factor) {
+    return V::mul(V::mul(value, scale), factor);
+  });
+}
+
+template <class V>
+static void simd_silu_mul(const float* gate, const float* up, std::int64_t n, float* out) {
+  const auto one = V::set1(1.0f), zero = V::zero();
+  for_each_pair<V>(gate, up, n, out, [one, zero](typename V::F g, typename V::F u) {
+    return V::mul(V::div(g, V::add(one, exponential<V>(V::sub(zero, g)))), u);
+  });
+}
+
+template <class V>
+static void simd_softmax(float* scores, std::int64_t n) {
+  if (n <= 0) return;
+  auto widest = V::set1(scores[0]);
+  std::int64_t i = 0;
+  for (; i + V::kLanes <= n; i += V::kLanes) widest = V::max(widest, V::load(scores + i));
+  float highest = V::largest(widest);
+  for (; i < n; ++i) highest = scores[i] > highest ? scores[i] : highest;
+
+  const auto shift = V::set1(highest);
+  auto sums = V::zero();
+  for (i = 0; i + V::kLanes <= n; i += V::kLanes) {
+    const auto value = exponential<V>(V::sub(V::load(scores + i), shift));
+    V::store(scores + i, value);
+    sums = V::add(sums, value);
+  }
+  if (i < n) {
+    V::store_first(scores + i, n - i, exponential<V>(V::sub(V::load_first(scores + i, n - i), shift)));
+    sums = V::add(sums, V::load_first(scores + i, n - i));  // zeros behind the last, not e^-shift
+  }
+  const auto scale = V::set1(1.0f / V::sum(sums));
+  for (i = 0; i + V::kLanes <= n; i += V::kLanes) V::store(scores + i, V::mul(V::load(scores + i), scale));
+  if (i < n) V::store_first(scores + i, n - i, V::mul(V::load_first(scores + i, n - i), scale));
+}
+
+template <class V>
+static void simd_rope(float* x, int heads, int head_dim, int rotary_dim, bool interleaved, const float* cos,
+                      const float* sin) {
+  const int pairs = rotary_dim / 2;
+  const int step = interleaved ? 2 : 1, distance = interleaved ? 1 : pairs;
+  for (int head = 0; head < heads; ++head, x += head_dim) {
+    int i = 0;
+    if (!interleaved)
+      for (; i + V::kLanes <= pairs; i += V::kLanes) {
+        const auto a = V::load(x + i), b = V::load(x + pairs + i);
+        const auto c = V::load(cos + i), s = V::load(sin + i);
+        V::store(x + i, V::sub(V::mul(a, c), V::mul(b, s)));
+        V::store(x + pairs + i, V::add(V::mul(b, c), V::mul(a, s)));
+      }
+    for (; i < pairs; ++i) {
+      float& a = x[i * step];
+      float& b = x[i * step + distance];
+      const float rotated = a * cos[i] - b * sin[i];
+      b = b * cos[i] + a * sin[i];
+      a = rotated;
+    }
+  }
+}
+
+/// The table of one instruction set.
+template <class V>
+static constexpr Kernels simd_kernels(Isa isa) {
+  return {isa,
+          simd_to_float<V>,
+          simd_to_bf16<V>,
+          simd_matmul<V>,
+          simd_rms_norm<V>,
+          simd_silu_mul<V>,
+          simd_dot_f32<V>,
+          simd_dot_bf16<V>,
+          simd_add_scaled_f32<V>,
+          simd_add_scaled_bf16<V>,
+          simd_rope<V>,
+          simd_softmax<V>};
+}
+
+}  // namespace plimsoll::kernels

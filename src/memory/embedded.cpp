@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/embedded.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "memory/kv_cache.h"
+
+namespace plimsoll::memory {
+namespace {
+
+std::int64_t divided_up(std::int64_t amount, std::int64_t unit) {
+  return amount / unit + (amount % unit != 0 ? 1 : 0);
+}
+
+/// Everything the division starts from, checked once.
+struct Division {
+  const model::ModelSpec& spec;
+  const EmbeddedOptions& options;
+  EngineRules rules;
+  Bytes weights;
+  std::optional<Bytes> available;
+  std::optional<Bytes> budget;  // absent when nothing is known of the machine
+  Bytes kv_bytes_per_token;
+  Bytes bytes_per_block;
+  std::int64_t length = 0;  // the longest request asked for
+
+  bool pool_is_given() const { return options.num_blocks || options.kv_cache_bytes; }
+  std::int64_t blocks_for(std::int64_t tokens) const { return divided_up(tokens, options.block_size); }
+
+  Result<Workspace> workspace(std::int64_t tokens) const {
+    EmbeddedOptions with_length = options;
+    with_length.max_model_len = tokens;
+    return embedded_workspace(spec, with_length);
+  }
+  /// What weights, buffers and process leave of the budget.
+  Bytes left_for_pool(const Workspace& space) const {
+    return budget.value_or(Bytes(0)) - weights - space.total() - rules.process_base;
+  }
+};
+
+Status check(const EmbeddedOptions& options) {
+  constexpr int kLargestBlock = 1 << 16;
+  if (options.block_size < 1 || options.block_size > kLargestBlock)
+    return fail(ErrorCode::kUsage, fmt::format("a block of {} tokens cannot be laid out", options.block_size),
+                "--block-size", "choose 1 to 65536; 16 is usual");
+  if (options.num_blocks && *options.num_blocks < 1)
+    return fail(ErrorCode::kUsage, "the pool needs at least one block", "--num-gpu-blocks-override", "");
+  if (options.kv_cache_bytes && options.kv_cache_bytes->value < 1)
+    return fail(ErrorCode::kUsage, "the KV cache needs at least one byte", "--kv-cache-memory-bytes", "");
+  if (options.memory_utilization && !(*options.memory_utilization > 0 && *options.memory_utilization <= 1))
+    return fail(ErrorCode::kUsage, "the share of memory must be above 0 and at most 1",
+                "--gpu-memory-utilization", "for example 0.92");
+  return {};
+}
+
+Result<std::int64_t> length_of(const model::ModelSpec& spec, const EmbeddedOptions& options) {
+  const std::int64_t context = std::max(spec.extended_context_tokens, spec.native_context_tokens);
+  const std::int64_t length = options.max_model_len.value_or(context);
+  if (length < 1)
+    return fail(ErrorCode::kUsage, "the model states no context length, and none was asked for",
+                "--max-model-len", "name the longest request in tokens");
+  if (context > 0 && length > context)
+    return fail(ErrorCode::kUsage,
+                fmt::format("requests of {} tokens were asked for, but the model's context is {} tokens",
+                            length, context),
+                "--max-model-len", fmt::format("ask for at most {}", context));
+  return length;
+}
+
+Status check_layers(const model::ModelSpec& spec) {
+  for (const model::Layer& layer : spec.layers)
+    if (const auto* state = std::get_if<model::State>(&layer.mixer))
+      return fail(ErrorCode::kUnsupported,
+                  "the embedded engine keeps no " + state->kind + " state, which this model has",
+                  "config.json", "serve it with another engine");
+  return {};
+}
+
+Result<Division> prepare(const model::ModelSpec& spec, Bytes weights, const EmbeddedOptions& options,
+                         std::optional<Bytes> available) {
+  PLIMSOLL_TRY_VOID(check(options));
+  PLIMSOLL_TRY_VOID(check_layers(spec));
+  PLIMSOLL_TRY(const EngineRules rules, rules_for({}));
+  Division division{spec, options, rules, weights, available, {}, {}, {}, 0};
+  PLIMSOLL_TRY(division.length, length_of(spec, options));
+  PLIMSOLL_TRY(division.kv_bytes_per_token, kv_bytes_per_token(spec, embedded_kv_dtype(options.compute)));
+  if (division.kv_bytes_per_token.value < 1)
+    return fail(ErrorCode::kUnsupported, "no layer of this model keeps keys and values", "config.json",
+                "serve it with another engine");
+  const auto block = checked_product(division.kv_bytes_per_token.value, options.block_size);
+  const auto request = block ? checked_product(*block, division.blocks_for(division.length)) : std::nullopt;
+  const auto demand = request ? checked_product(*request, std::max(1, options.max_num_seqs)) : std::nullopt;
+  const auto given = block && options.num_blocks ? checked_product(*block, *options.num_blocks) : block;
+  if (!demand || !given)
+    return fail(ErrorCode::kUsage, "a KV cache of this size does not fit 63 bits",
+                "--max-model-len, --max-num-seqs, --num-gpu-blocks-override", "ask for less");
+  division.bytes_per_block = Bytes(*block);
+  if (available) {
+    const double share = options.memory_utilization.value_or(rules.memory_utilization);
+    division.budget = Bytes(static_cast<std::int64_t>(static_cast<double>(available->value) * share));
+  } else if (!division.pool_is_given()) {
+    return fail(ErrorCode::kUsage,
+                "how much memory there is is not known, and no size of the KV cache was given",
+                "--kv-cache-memory-bytes", "name one of the two");
+  }
+  return division;
+}
+
+/// Blocks of the pool for requests of `length` tokens, and what decided them.
+struct Pool {
+  std::int64_t blocks = 0;
+  PoolSource source = PoolSource::kAvailableMemory;
+};
+
+Pool pool_for(const Division& d, const Workspace& space, std::int64_t length) {
+  if (d.options.num_blocks) return {*d.options.num_blocks, PoolSource::kFlag};
+  if (d.options.kv_cache_bytes) return {*d.options.kv_cache_bytes / d.bytes_per_block, PoolSource::kFlag};
+  Pool pool{std::max<std::int64_t>(0, d.left_for_pool(space).value) / d.bytes_per_block.value,
+            PoolSource::kAvailableMemory};
+  const std::int64_t of_request = d.blocks_for(length);
+  const std::int64_t demand = of_request * std::max(1, d.options.max_num_seqs);
+  const std::int64_t limit = std::max(d.rules.default_pool_limit / d.bytes_per_block, of_request);
+  if (demand < pool.blocks) pool = {demand, PoolSource::kDemand};
+  if (limit < pool.blocks) pool = {limit, PoolSource::kDefaultLimit};
+  return pool;
+}
+
+/// The longest request that some pool would hold; the buffers shrink and grow with it, so it is searched for.
+Result<std::optional<Tokens>> longest_of(const Division& d) {
+  const auto holds = [&](std::int64_t length) -> Result<bool> {
+    PLIMSOLL_TRY(const Workspace space, d.workspace(length));
+    return pool_for(d, space, length).blocks >= d.blocks_for(length);
+  };
+  PLIMSOLL_TRY(const Workspace least, d.workspace(1));
+  std::int64_t low = 0;
+  std::int64_t high = pool_for(d, least, d.length).blocks;
+  if (!d.pool_is_given()) high = std::max<std::int64_t>(0, d.left_for_pool(least) / d.bytes_per_block);
+  high *= d.options.block_size;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low + 1) / 2;
+    PLIMSOLL_TRY(const bool is_held, holds(middle));
+    if (is_held)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low > 0 ? std::optional(Tokens(low)) : std::nullopt;
+}
+
+std::string refusal(const Division& d, const EmbeddedAnswer& answer) {
+  const EmbeddedPlan& plan = answer.plan;
+  if (plan.kv_tokens >= plan.max_model_len)  // the given pool itself is too much for the machine
+    return fmt::format(
+        "The KV cache of {} that was asked for, beside {} of weights, {} of buffers and {} for the process, "
+        "needs "
+        "{} of memory, and {} is available.",
+        as_gib(plan.kv_cache), as_gib(plan.weights), as_gib(plan.workspace), as_gib(plan.process_base),
+        as_gib(plan.peak), as_gib(d.available.value_or(Bytes(0))));
+  if (!answer.longest)
+    return fmt::format(
+        "No available memory for the cache blocks: weights of {}, buffers of {} and {} for the process leave "
+        "no "
+        "room for one block of {} bytes in {}.",
+        as_gib(plan.weights), as_gib(plan.workspace), as_gib(plan.process_base),
+        with_commas(plan.bytes_per_block.value),
+        d.options.kv_cache_bytes ? "the " + as_gib(*d.options.kv_cache_bytes) + " given for the cache"
+                                 : "the " + as_gib(answer.budget) + " that may be used");
+  return fmt::format(
+      "To serve at least one request with the model's max seq len ({}), ({} KV cache is needed, which is "
+      "larger "
+      "than the available KV cache memory ({}). Based on the available memory, the estimated maximum model "
+      "length "
+      "is {}. Try increasing `kv_cache_memory_bytes` or decreasing `max_model_len` when initializing the "
+      "engine.",
+      plan.max_model_len.value, as_gib(answer.required_kv_cache), as_gib(plan.kv_cache),
+      answer.longest->value);
+}
+
+EmbeddedPlan laid_out(const Division& d, const Workspace& space, const Pool& pool, std::int64_t length) {
+  EmbeddedPlan plan;
+  plan.weights = d.weights;
+  plan.kv_cache = d.bytes_per_block * pool.blocks;
+  plan.workspace = space.total();
+  plan.process_base = d.rules.process_base;
+  plan.peak = plan.weights + plan.kv_cache + plan.workspace + plan.process_base;
+  plan.num_blocks = Blocks(pool.blocks);
+  plan.block_size = d.options.block_size;
+  plan.kv_dtype = embedded_kv_dtype(d.options.compute);
+  plan.kv_bytes_per_token = d.kv_bytes_per_token;
+  plan.bytes_per_block = d.bytes_per_block;
+  plan.kv_tokens = Tokens(pool.blocks * d.options.block_size);
+  plan.max_model_len = Tokens(length);
+  plan.max_concurrency = static_cast<double>(pool.blocks) / static_cast<double>(d.blocks_for(length));
+  return plan;
+}
+
+}  // namespace
+
+DType embedded_kv_dtype(EmbeddedCompute compute) {
+  return compute == EmbeddedCompute::kFloat32 ? DType::kF32 : DType::kBF16;
+}
+
+Result<EmbeddedAnswer> size_embedded(const model::ModelSpec& spec, Bytes stored_weights,
+                                     const EmbeddedOptions& options, std::optional<Bytes> available) {
+  PLIMSOLL_TRY(const Division division, prepare(spec, stored_weights, options, available));
+  EmbeddedAnswer answer;
+  PLIMSOLL_TRY(answer.longest, longest_of(division));
+  std::int64_t length = division.length;
+  if (options.longest_model_len && answer.longest) length = std::min(length, answer.longest->value);
+
+  PLIMSOLL_TRY(answer.workspace, division.workspace(length));
+  const Pool pool = pool_for(division, answer.workspace, length);
+  answer.plan = laid_out(division, answer.workspace, pool, length);
+  answer.pool_source = pool.source;
+  answer.budget = division.budget.value_or(Bytes(0));
+  answer.available_kv_cache =
+      division.pool_is_given() ? answer.plan.kv_cache : division.left_for_pool(answer.workspace);
+  answer.required_kv_cache = division.bytes_per_block * division.blocks_for(length);
+  // A pool that was given is held to all that is free, not to a share of it: whoever names it takes the rest
+  // on.
+  const bool is_within_memory = !division.pool_is_given() || !available || answer.plan.peak <= *available;
+  answer.fits = is_within_memory && answer.plan.kv_tokens >= answer.plan.max_model_len;
+  if (!answer.fits) answer.message = refusal(division, answer);
+  return answer;
+}
+
+Result<EmbeddedPlan> plan_embedded(const model::ModelSpec& spec, Bytes stored_weights,
+                                   const EmbeddedOptions& options, std::optional<Bytes> available) {
+  PLIMSOLL_TRY(EmbeddedAnswer answer, size_embedded(spec, stored_weights, options, available));
+  if (answer.fits) return answer.plan;
+  const bool has_length = answer.longest && answer.longest < answer.plan.max_model_len;
+  return fail(ErrorCode::kNo, answer.message, "--max-model-len",
+              has_length ? fmt::format("start with --max-model-len {}", answer.longest->value)
+                         : "free memory, or take a smaller model");
+}
+
+}  // namespace plimsoll::memory

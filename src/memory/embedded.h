@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// How does this program's own engine divide the machine's memory? The engine asks here how many blocks to lay
+// out and how large its buffers are, and allocates exactly that; plan asks the same and prints it.
+// Pure functions: what memory is free is passed in.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "memory/engine_rules.h"
+#include "model/model.h"
+
+namespace plimsoll::memory {
+
+enum class EmbeddedCompute {
+  kAuto,     // KV in bf16
+  kFloat32,  // KV in f32; weights stay as stored and are widened row by row
+};
+DType embedded_kv_dtype(EmbeddedCompute compute);
+
+struct EmbeddedOptions {
+  EmbeddedCompute compute = EmbeddedCompute::kAuto;
+  int threads = 1;                            // workers, already resolved to a number
+  int block_size = 16;                        // tokens per KV block
+  std::optional<std::int64_t> max_model_len;  // default: the model's context
+  bool longest_model_len = false;          // take the longest that fits, up to max_model_len or the context
+  std::optional<Bytes> kv_cache_bytes;     // the pool's size, instead of what is free
+  std::optional<std::int64_t> num_blocks;  // the pool's blocks; goes before kv_cache_bytes
+  int max_num_seqs = 64;
+  int max_num_batched_tokens = 512;
+  std::optional<double> memory_utilization;  // share of the available memory; default: the rules' 0.92
+};
+
+/// Weight rows that a thread of the engine widens to f32 at once; the kernels' own number, which engine asserts.
+inline constexpr int kWidenedRows = 8;
+
+/// The engine's buffers, all f32. T = max_num_batched_tokens; widths are the largest over all layers.
+struct Workspace {
+  Bytes residual;          // [T, hidden]
+  Bytes normed;            // [T, hidden]
+  Bytes attention_out;     // [T, max(hidden, q_heads * head_dim)]
+  Bytes down_out;          // [T, hidden]; also the output projection of attention
+  Bytes query;             // [T, q_heads * head_dim]
+  Bytes key;               // [T, kv_heads * head_dim]
+  Bytes value;             // [T, kv_heads * head_dim]
+  Bytes gate;              // [T, intermediate]
+  Bytes up;                // [T, intermediate]
+  Bytes rope_angles;       // [T, rotary_dim]: cosines and sines
+  Bytes logits;            // [max_num_seqs, vocab]
+  Bytes thread_rows;       // [threads, kWidenedRows, max(hidden, intermediate, q_heads * head_dim)]
+  Bytes attention_scores;  // [threads, max_model_len]
+
+  Bytes activation() const;  // the rows of T tokens
+  Bytes total() const;
+};
+
+/// Buffers for these options; max_model_len defaults to the model's context, as in plan_embedded.
+/// Errors: kUsage for options that make no sense; kMalformed when a size does not fit 63 bits.
+/// Source: docs/formulas/embedded_engine.md, section 2.
+Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const EmbeddedOptions& options);
+
+struct EmbeddedPlan {
+  Bytes weights, kv_cache, workspace, process_base;
+  Bytes peak;  // their sum: what the process holds when every block has been touched
+  Blocks num_blocks;
+  int block_size = 0;
+  DType kv_dtype = DType::kBF16;
+  Bytes kv_bytes_per_token;
+  Bytes bytes_per_block;  // block_size tokens of all layers
+  Tokens kv_tokens;       // num_blocks * block_size
+  Tokens max_model_len;
+  double max_concurrency = 0;  // requests of max_model_len, each in whole blocks
+};
+
+/// Why the pool has its size.
+enum class PoolSource {
+  kAvailableMemory,  // what the machine leaves
+  kDemand,           // all sequences at full length need no more
+  kDefaultLimit,     // the rules' limit for a pool that nobody asked to be larger
+  kFlag,             // --kv-cache-memory-bytes or --num-gpu-blocks-override
+};
+
+/// The plan, or the figures of the refusal.
+struct EmbeddedAnswer {
+  bool fits = false;
+  EmbeddedPlan plan;  // when it does not fit: the pool that there would be
+  Workspace workspace;
+  PoolSource pool_source = PoolSource::kAvailableMemory;
+  Bytes budget;                   // share of the available memory; 0 when none was given
+  Bytes available_kv_cache;       // left for the pool; may be negative
+  Bytes required_kv_cache;        // one request of max_model_len in whole blocks
+  std::optional<Tokens> longest;  // longest request that would fit; absent when not even one block does
+  std::string message;            // why it does not fit; empty when it does
+};
+
+/// Divides the memory; see EmbeddedAnswer for what comes back when it does not fit.
+/// `stored_weights`: bytes of the tensors as stored. `available`: bytes free for this process; may be left
+/// out only when the pool's size is given. Errors: kUsage, kMalformed as above; kUnsupported when a layer
+/// keeps a state that this engine has not. Source: docs/formulas/embedded_engine.md.
+Result<EmbeddedAnswer> size_embedded(const model::ModelSpec& spec, Bytes stored_weights,
+                                     const EmbeddedOptions& options, std::optional<Bytes> available);
+
+/// The same for the engine: a plan that fits, or an error.
+/// Errors: also kNo, with the message and the longest length that fits.
+Result<EmbeddedPlan> plan_embedded(const model::ModelSpec& spec, Bytes stored_weights,
+                                   const EmbeddedOptions& options, std::optional<Bytes> available);
+
+}  // namespace plimsoll::memory

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers' half of memory/embedded.h.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "memory/embedded.h"
+
+namespace plimsoll::memory {
+namespace {
+
+/// Largest widths over all layers.
+struct Widths {
+  std::int64_t hidden = 0, query = 0, key_value = 0, intermediate = 0;
+};
+
+Widths widths_of(const model::ModelSpec& spec) {
+  Widths widths;
+  widths.hidden = spec.hidden_size;
+  for (const model::Layer& layer : spec.layers) {
+    if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) {
+      widths.query = std::max(widths.query, std::int64_t{attention->q_heads} * attention->head_dim);
+      widths.key_value = std::max(widths.key_value, std::int64_t{attention->kv_heads} * attention->head_dim);
+    }
+    widths.intermediate = std::max(widths.intermediate, std::int64_t{layer.ffn.intermediate_size});
+  }
+  return widths;
+}
+
+/// Sums up whether every size so far fitted 63 bits.
+class FloatRows {
+ public:
+  Bytes of(std::int64_t rows, std::int64_t width) {
+    const auto elements = checked_product(rows, width);
+    const auto bytes = elements ? checked_product(*elements, sizeof(float)) : std::nullopt;
+    // A sixteenth of the range each, so that the dozen parts also add up without overflow.
+    if (!bytes || *bytes > INT64_MAX / 16) is_sound_ = false;
+    return Bytes(is_sound_ ? *bytes : 0);
+  }
+  bool is_sound() const { return is_sound_; }
+
+ private:
+  bool is_sound_ = true;
+};
+
+}  // namespace
+
+Bytes Workspace::activation() const {
+  return residual + normed + attention_out + down_out + query + key + value + gate + up +
+         rope_angles;
+}
+
+Bytes Workspace::total() const {
+  return activation() + logits + thread_rows + attention_scores;
+}
+
+Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const EmbeddedOptions& options) {
+  if (options.threads < 1 || options.max_num_seqs < 1 || options.max_num_batched_tokens < 1)
+    return fail(ErrorCode::kUsage, "threads, sequences and batched tokens must each be at least 1",
+                "--max-num-seqs, --max-num-batched-tokens, --threads", "leave them out for the defaults");
+  const Widths widths = widths_of(spec);
+  const std::int64_t length = options.max_model_len.value_or(spec.extended_context_tokens);
+  const std::int64_t tokens = options.max_num_batched_tokens;
+  FloatRows rows;
+  Workspace space;
+  space.residual = rows.of(tokens, widths.hidden);
+  space.normed = rows.of(tokens, widths.hidden);
+  space.attention_out = rows.of(tokens, std::max(widths.hidden, widths.query));
+  space.down_out = rows.of(tokens, widths.hidden);
+  space.query = rows.of(tokens, widths.query);
+  space.key = rows.of(tokens, widths.key_value);
+  space.value = rows.of(tokens, widths.key_value);
+  space.gate = rows.of(tokens, widths.intermediate);
+  space.up = rows.of(tokens, widths.intermediate);
+  space.rope_angles = rows.of(tokens, spec.rope.rotary_dim);
+  space.logits = rows.of(options.max_num_seqs, spec.vocab_size);
+  space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows, std::max({widths.hidden, widths.intermediate, widths.query}));
+  space.attention_scores = rows.of(options.threads, length);
+  if (!rows.is_sound())
+    return fail(ErrorCode::kMalformed, "the engine's buffers for this model would not fit 63 bits",
+                "config.json", "check the sizes in the config, or lower --max-num-batched-tokens");
+  return space;
+}
+
+}  // namespace plimsoll::memory

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many bytes? Weights, keys and values, buffers: every byte formula, once, per engine and version.
+// The face of the room; each part has its header. Pure functions of a ModelSpec and of what memory there is.
+#pragma once
+
+#include "memory/embedded.h"           // IWYU pragma: export
+#include "memory/engine_rules.h"       // IWYU pragma: export
+#include "memory/kv_cache.h"           // IWYU pragma: export
+#include "memory/simple_accounting.h"  // IWYU pragma: export
+#include "memory/weights.h"            // IWYU pragma: export

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/weights.h"
+
+#include <array>
+#include <string>
+
+namespace plimsoll::memory {
+namespace {
+
+struct FormatRow {
+  WeightFormat format;
+  std::string_view name;
+  int bits;
+};
+constexpr std::array<FormatRow, 6> kFormats{{
+    {WeightFormat::kFloat32, "float32", 32},
+    {WeightFormat::kBFloat16, "bf16", 16},
+    {WeightFormat::kFloat16, "fp16", 16},
+    {WeightFormat::kFp8, "fp8", 8},
+    {WeightFormat::kInt8, "int8", 8},
+    {WeightFormat::kInt4, "int4", 4},
+}};
+
+const FormatRow& row(WeightFormat format) {
+  return kFormats[static_cast<std::size_t>(format)];
+}
+
+/// Elements of a weight; nothing when a dimension is negative or the product overflows.
+std::optional<std::int64_t> elements(const model::Weight& weight) {
+  std::int64_t count = 1;
+  for (const std::int64_t dimension : weight.shape) {
+    const auto product = checked_product(count, dimension);
+    if (!product) return std::nullopt;
+    count = *product;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::string_view to_string(WeightFormat format) {
+  return row(format).name;
+}
+
+int bits_per_weight(WeightFormat format) {
+  return row(format).bits;
+}
+
+std::optional<WeightFormat> parse_weight_format(std::string_view text) {
+  for (const FormatRow& known : kFormats)
+    if (known.name == text) return known.format;
+  const auto dtype = dtype_from_config(text);
+  return dtype ? weight_format(*dtype) : std::nullopt;
+}
+
+std::optional<WeightFormat> weight_format(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return WeightFormat::kFloat32;
+    case DType::kBF16:
+      return WeightFormat::kBFloat16;
+    case DType::kF16:
+      return WeightFormat::kFloat16;
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+      return WeightFormat::kFp8;
+    case DType::kI8:
+      return WeightFormat::kInt8;
+    default:
+      return std::nullopt;
+  }
+}
+
+Result<Bytes> weights_bytes(std::int64_t parameters, WeightFormat format) {
+  const auto bits = checked_product(parameters, bits_per_weight(format));
+  if (!bits)
+    return fail(ErrorCode::kMalformed,
+                std::to_string(parameters) + " parameters are no count whose bytes can be told",
+                "config.json", "check the sizes in the config");
+  return Bytes(*bits / 8 + (*bits % 8 != 0 ? 1 : 0));
+}
+
+std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
+  if (artifact.tensors().empty()) return std::nullopt;
+  const bool is_gguf = artifact.form() == artifact::Form::kGguf;
+  Bytes total;
+  for (const model::Weight& weight : model::expected_weights(spec))
+    if (const artifact::Tensor* tensor = artifact.find(is_gguf ? weight.gguf_name : weight.hf_name))
+      total += Bytes(tensor->bytes);  // the artifact holds these within the file's size
+  return total;
+}
+
+Result<WeightParts> weight_parts(const model::ModelSpec& spec, WeightFormat format) {
+  WeightParts parts;
+  parts.layers.resize(spec.layers.size());
+  for (const model::Weight& weight : model::expected_weights(spec)) {
+    if (!weight.is_parameter) continue;
+    const auto count = elements(weight);
+    if (!count)
+      return fail(ErrorCode::kMalformed, "the size of " + weight.hf_name + " does not fit 63 bits",
+                  "config.json", "check the sizes in the config");
+    PLIMSOLL_TRY(const Bytes bytes, weights_bytes(*count, format));
+    if (weight.layer >= 0 && static_cast<std::size_t>(weight.layer) < parts.layers.size())
+      parts.layers[static_cast<std::size_t>(weight.layer)] += bytes;
+    else if (weight.role == model::Role::kTokenEmbedding)
+      parts.embedding += bytes;
+    else
+      parts.output += bytes;
+    const auto total = checked_sum(parts.total.value, bytes.value);
+    if (!total)
+      return fail(ErrorCode::kMalformed, "the weights' bytes do not fit 63 bits", "config.json",
+                  "check the sizes in the config");
+    parts.total = Bytes(*total);
+  }
+  return parts;
+}
+
+}  // namespace plimsoll::memory

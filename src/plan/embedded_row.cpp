@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row for this program's own engine.
+#include <fmt/format.h>
+
+#include "memory/memory.h"
+#include "plan/rows.h"
+
+namespace plimsoll::plan {
+namespace {
+
+using memory::EmbeddedAnswer;
+using memory::EmbeddedCompute;
+using memory::PoolSource;
+
+Result<EmbeddedCompute> compute_of(const Settings& settings) {
+  const auto dtype = dtype_from_config(settings.dtype);
+  if (settings.dtype != "auto" && dtype != DType::kBF16 && dtype != DType::kF16 && dtype != DType::kF32)
+    return fail(ErrorCode::kUsage, "\"" + settings.dtype + "\" is no dtype to compute in", "--dtype",
+                "auto or float32");
+  const EmbeddedCompute compute = dtype == DType::kF32 ? EmbeddedCompute::kFloat32 : EmbeddedCompute::kAuto;
+  if (settings.kv_cache_dtype != "auto" &&
+      dtype_from_config(settings.kv_cache_dtype) != memory::embedded_kv_dtype(compute))
+    return fail(ErrorCode::kUnsupported,
+                "the embedded engine keeps its cache in bf16, or in f32 with --dtype float32; not in " +
+                    settings.kv_cache_dtype,
+                "--kv-cache-dtype", "leave it out, or plan for another engine");
+  return compute;
+}
+
+memory::EmbeddedOptions options_of(const Question& question, EmbeddedCompute compute) {
+  const Settings& settings = question.settings;
+  memory::EmbeddedOptions options;
+  options.compute = compute;
+  options.threads = settings.threads.value_or(question.machine_threads);
+  options.block_size = settings.block_size.value_or(question.rules.block_size);
+  options.max_model_len = settings.max_model_len;
+  options.longest_model_len = settings.longest_model_len;
+  options.kv_cache_bytes = settings.kv_cache_bytes;
+  options.num_blocks = settings.num_blocks;
+  options.max_num_seqs = settings.max_num_seqs.value_or(options.max_num_seqs);
+  options.max_num_batched_tokens = settings.max_num_batched_tokens.value_or(options.max_num_batched_tokens);
+  options.memory_utilization = settings.memory_utilization;
+  return options;
+}
+
+std::vector<Part> parts_of(const EmbeddedAnswer& answer) {
+  const memory::EmbeddedPlan& plan = answer.plan;
+  const memory::Workspace& space = answer.workspace;
+  std::vector<Part> parts{
+      {"weights", plan.weights, ""},
+      {"kv_cache", plan.kv_cache, ""},
+      {"activation", space.activation(), "rows of max_num_batched_tokens tokens"},
+      {"sampler", space.logits, "logits of max_num_seqs sequences"},
+      {"attention_workspace", space.attention_scores + space.thread_rows,
+       "scores and one weight row per thread"},
+      {"non_torch", plan.process_base, "program, tokenizer and heap"},
+      {"moe_workspace", Bytes(0), "no expert layers in this engine"},
+      {"cuda_graph", Bytes(0), "runs on the CPU"},
+      {"encoder", Bytes(0), "text only"},
+      {"processor_cache", Bytes(0), "text only"},
+      {"draft", Bytes(0), "no draft model"},
+      {"lora", Bytes(0), "no adapters"},
+  };
+  const Bytes margin = answer.budget - plan.peak;
+  parts.push_back({"margin", std::max(Bytes(0), margin),
+                   margin > Bytes(0) ? "left of the budget" : "the budget is used up or not known"});
+  return parts;
+}
+
+std::vector<std::string> command_of(const Question& question, const EmbeddedAnswer& answer,
+                                    EmbeddedCompute compute) {
+  const Settings& settings = question.settings;
+  std::vector<std::string> command{"plimsoll", "serve", question.model->source, "--max-model-len",
+                                   std::to_string(answer.plan.max_model_len.value)};
+  const auto add = [&](const char* flag, const std::string& value) {
+    command.emplace_back(flag);
+    command.push_back(value);
+  };
+  if (compute == EmbeddedCompute::kFloat32) add("--dtype", "float32");
+  if (settings.num_blocks)
+    add("--num-gpu-blocks-override", std::to_string(*settings.num_blocks));
+  else if (settings.kv_cache_bytes)
+    add("--kv-cache-memory-bytes", std::to_string(settings.kv_cache_bytes->value));
+  if (settings.block_size) add("--block-size", std::to_string(*settings.block_size));
+  if (settings.max_num_seqs) add("--max-num-seqs", std::to_string(*settings.max_num_seqs));
+  if (settings.max_num_batched_tokens)
+    add("--max-num-batched-tokens", std::to_string(*settings.max_num_batched_tokens));
+  if (settings.threads) add("--threads", std::to_string(*settings.threads));
+  return command;
+}
+
+void add_basis(const Question& question, const EmbeddedAnswer& answer, Row& row) {
+  const char* const page = "docs/formulas/embedded_engine.md";
+  if (row.budget && question.target && question.target->is_here)
+    row.basis.push_back(
+        {"budget_bytes_per_gpu", "measured", {}, {}, "MemAvailable or the control group's limit, now"});
+  if (answer.pool_source != PoolSource::kAvailableMemory) return;
+  // The process base is assumed; all of it may be needed again, or none.
+  row.error_bar = answer.plan.process_base;
+  const auto half = static_cast<double>(row.error_bar.value);
+  const auto middle = static_cast<double>(row.kv_cache.value);
+  row.basis.push_back({"kv_cache_bytes_per_gpu", "formula", middle - half, middle + half, page});
+  row.basis.push_back({"kv_tokens", "formula", {}, {}, page});
+}
+
+}  // namespace
+
+Result<Row> make_embedded_row(const Question& question) {
+  const Model& model = *question.model;
+  if (question.target && question.target->count > 1)
+    return fail(ErrorCode::kUnsupported, "the embedded engine runs in the memory of one machine", "--gpu",
+                "give one size, or plan for another engine");
+  if (question.settings.quantization)
+    return fail(ErrorCode::kUnsupported, "the embedded engine uses weights as they are stored",
+                "--quantization", "give a MODEL that is stored quantized");
+  PLIMSOLL_TRY(const EmbeddedCompute compute, compute_of(question.settings));
+  Row row;
+  PLIMSOLL_TRY(row.weights, weights_of(question, row));
+  std::optional<Bytes> available;
+  if (question.target) available = question.target->available.value_or(question.target->memory);
+  PLIMSOLL_TRY(const EmbeddedAnswer answer,
+               memory::size_embedded(model.spec, row.weights, options_of(question, compute), available));
+
+  const memory::EmbeddedPlan& plan = answer.plan;
+  row.model = model.source;
+  row.title = model.title;
+  row.target = question.target;
+  row.kv_cache_dtype = std::string(name(plan.kv_dtype));
+  row.fits = answer.fits;
+  row.total_weights = row.weights;
+  if (available) row.budget = answer.budget;
+  row.kv_cache = answer.fits ? plan.kv_cache : std::max(Bytes(0), answer.available_kv_cache);
+  row.total_kv_cache = row.kv_cache;
+  row.required_kv_cache = answer.required_kv_cache;
+  row.kv_bytes_per_token = plan.kv_bytes_per_token;
+  row.bytes_per_block = plan.bytes_per_block;
+  row.block_size = plan.block_size;
+  row.num_layers = static_cast<std::int64_t>(model.spec.layers.size());
+  row.num_blocks = plan.num_blocks;
+  row.kv_tokens = plan.kv_tokens;
+  row.max_model_len = plan.max_model_len;
+  row.max_concurrency = plan.max_concurrency;
+  row.estimated_max_model_len = answer.longest;
+  row.parts = parts_of(answer);
+  row.engine_message = answer.message;
+  if (answer.fits)
+    row.log_line = fmt::format(
+        "CPU KV cache size: {} tokens, Maximum concurrency for {} tokens per request: {:.2f}x",
+        with_commas(plan.kv_tokens.value), with_commas(plan.max_model_len.value), plan.max_concurrency);
+  row.command = command_of(question, answer, compute);
+  add_basis(question, answer, row);
+  if (question.target && !question.target->is_here)
+    row.findings.push_back(
+        {"CPU_ENGINE", FindingLevel::kInfo, FindingKind::kCheckFailed, "--gpu",
+         "the embedded engine runs on the CPU; the size given is taken as free main memory",
+         "use --here for this machine"});
+  return row;
+}
+
+}  // namespace plimsoll::plan

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What could be turned: each lever is the same question asked again with one setting changed.
+#include <algorithm>
+
+#include "plan/rows.h"
+
+namespace plimsoll::plan {
+namespace {
+
+class Levers {
+ public:
+  Levers(const Question& question, const Row& row) : question_(question), row_(row) {}
+
+  /// Asks again with the change; nothing is added when the changed question has no answer.
+  template <class Change>
+  void add(Lever lever, Change change) {
+    Question changed = question_;
+    change(changed);
+    const auto after = make_row(changed);
+    if (!after) return;
+    if (row_.fits) {
+      lever.kv_tokens_before = row_.kv_tokens.value;
+      lever.requests_before = row_.max_concurrency;
+    }
+    if (after->fits) {
+      lever.kv_tokens_after = after->kv_tokens.value;
+      lever.requests_after = after->max_concurrency;
+    }
+    levers_.push_back(std::move(lever));
+  }
+
+  std::vector<Lever> take() { return std::move(levers_); }
+
+ private:
+  const Question& question_;
+  const Row& row_;
+  std::vector<Lever> levers_;
+};
+
+Lever lever(std::string id, std::string flag, const std::string& value, std::string change,
+            std::string caution) {
+  Lever made;
+  made.id = std::move(id);
+  made.flag = std::move(flag) + " " + value;
+  made.change = std::move(change);
+  made.caution = std::move(caution);
+  return made;
+}
+
+void add_length(Levers& levers, const Row& row) {
+  std::int64_t length = row.max_model_len.value / 2;
+  if (!row.fits && row.estimated_max_model_len)
+    length = std::min(length * 2, row.estimated_max_model_len->value);
+  if (length < 1) return;
+  levers.add(
+      lever("max_model_len", "--max-model-len", std::to_string(length),
+            "requests of at most " + with_commas(length) + " tokens", "longer requests are then refused"),
+      [&](Question& q) {
+        q.settings.max_model_len = length;
+        q.settings.longest_model_len = false;
+      });
+}
+
+void add_simple(Levers& levers, const Row& row, const Question& question) {
+  if (row.kv_cache_dtype != "fp8")
+    levers.add(lever("kv_cache_dtype", "--kv-cache-dtype", "fp8", "keys and values in 8 bits",
+                     "measure the quality of answers first"),
+               [](Question& q) { q.settings.kv_cache_dtype = "fp8"; });
+  const auto stored = memory::parse_weight_format(row.weights_dtype);
+  if (!stored || memory::bits_per_weight(*stored) > 4) {
+    const bool is_wide = !stored || memory::bits_per_weight(*stored) > 8;
+    const auto format = is_wide ? memory::WeightFormat::kFp8 : memory::WeightFormat::kInt4;
+    const std::string text(memory::to_string(format));
+    levers.add(lever("quantization", "--quantization", text, "weights in " + text,
+                     "needs a quantized checkpoint; measure the quality, and take its files' real size"),
+               [&](Question& q) { q.settings.quantization = format; });
+  }
+  if (question.target && !question.target->is_here) {
+    const std::int64_t gpus = question.target->count * 2;
+    levers.add(lever("gpus", "--tensor-parallel-size", std::to_string(gpus),
+                     std::to_string(gpus) + " GPUs in place of " + std::to_string(question.target->count),
+                     "the link between the GPUs bounds the speed"),
+               [&](Question& q) { q.target->count = gpus; });
+  }
+}
+
+void add_embedded(Levers& levers, const Row& row, const Question& question) {
+  if (row.kv_cache_dtype == "f32")
+    levers.add(lever("kv_cache_dtype", "--dtype", "auto", "keys and values in bf16 in place of f32",
+                     "answers are rounder than the reference's"),
+               [](Question& q) { q.settings.dtype = "auto"; });
+  const int sequences = question.settings.max_num_seqs.value_or(memory::EmbeddedOptions{}.max_num_seqs) / 2;
+  if (sequences >= 1)
+    levers.add(lever("max_num_seqs", "--max-num-seqs", std::to_string(sequences),
+                     "at most " + std::to_string(sequences) + " sequences in a step",
+                     "more requests wait; only their buffers shrink, and the pool's demand"),
+               [&](Question& q) { q.settings.max_num_seqs = sequences; });
+}
+
+}  // namespace
+
+std::vector<Lever> make_levers(const Question& question, const Row& row) {
+  Levers levers(question, row);
+  add_length(levers, row);
+  if (question.rules.accounting == memory::Accounting::kSimple)
+    add_simple(levers, row, question);
+  else
+    add_embedded(levers, row, question);
+  return levers.take();
+}
+
+}  // namespace plimsoll::plan

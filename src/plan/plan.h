@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many tokens and requests fit, on what, and what would make more fit?
+// The face of the room. Pure: no file, clock or machine is read here; the caller passes in what it knows of
+// model and machine. Plain values; any thread may call.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/finding.h"
+#include "base/json.h"
+#include "base/machine.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "facts/facts.h"
+#include "memory/memory.h"
+#include "model/model.h"
+
+namespace plimsoll::plan {
+
+struct Model {
+  std::string source;  // as asked for: a path or org/name
+  std::string title;   // for people; may be the source
+  model::ModelSpec spec;
+  std::optional<Bytes> stored_weights;  // tensor bytes from headers; absent when there are no weight files
+};
+
+/// The model of a catalogue entry. Errors: those of model::read_spec.
+Result<Model> catalogue_model(const facts::CatalogueEntry& entry);
+
+/// Where it is to run.
+struct Target {
+  bool is_here = false;             // this machine
+  std::optional<std::string> name;  // of the GPU's row, or of the CPU; absent for a bare size
+  std::int64_t count = 1;
+  Bytes memory;                    // of one
+  std::optional<Bytes> available;  // free at start, when that is known
+};
+
+/// Reads `--gpu NAME[:N]` or `--gpu 24GB[:N]`. Errors: kUsage for unknown names, sizes and counts.
+Result<Target> parse_target(const std::string& text);
+/// This machine as a target. Errors: kUnsupported when the system does not tell its memory.
+Result<Target> target_here(const Machine& machine);
+
+/// The flags that reach the arithmetic; absent means the engine's default.
+struct Settings {
+  std::optional<std::int64_t> max_model_len;
+  bool longest_model_len = false;  // --max-model-len auto
+  std::string kv_cache_dtype = "auto";
+  std::string dtype = "auto";
+  std::optional<Bytes> kv_cache_bytes;
+  std::optional<std::int64_t> num_blocks;
+  std::optional<int> block_size;
+  std::optional<int> max_num_seqs;
+  std::optional<int> max_num_batched_tokens;
+  std::optional<int> threads;
+  std::optional<double> memory_utilization;
+  std::optional<memory::WeightFormat> quantization;
+};
+
+struct Request {
+  facts::EngineChoice engine;
+  bool is_simple = false;       // --accounting simple: the document's table
+  std::vector<Model> models;    // empty with is_simple: the document's eight rows
+  std::vector<Target> targets;  // may be empty when the pool's size is given
+  Settings settings;
+  int machine_threads = 1;  // cores of this machine, for engines that run here
+};
+
+struct Part {
+  std::string part;  // weights kv_cache activation ...
+  Bytes bytes;
+  std::string why;  // for a part of 0 bytes: why; else what it is, or empty
+};
+
+/// How sure a number is; a number without a Basis is exact.
+struct Basis {
+  std::string field;  // of the row, as in JSON
+  std::string kind;   // formula calibrated measured assumed
+  std::optional<double> low, high;
+  std::string source;
+};
+
+/// One thing to turn, and what it brings.
+struct Lever {
+  std::string id;  // max_model_len kv_cache_dtype quantization gpus max_num_seqs
+  std::string change, flag, caution;
+  std::optional<std::int64_t> kv_tokens_before, kv_tokens_after;
+  std::optional<double> requests_before, requests_after;
+};
+
+/// One model on one target.
+struct Row {
+  std::string model, title;
+  std::string weights_dtype, kv_cache_dtype;
+  std::optional<Target> target;
+  bool fits = false;
+  Bytes weights;                // of one GPU
+  Bytes total_weights;          // over all GPUs
+  std::optional<Bytes> budget;  // of one GPU
+  Bytes kv_cache;               // of one GPU; what is there when it does not fit
+  Bytes total_kv_cache;         // over all GPUs
+  Bytes required_kv_cache;      // of one GPU, for one request of max_model_len
+  Bytes kv_bytes_per_token;     // of one GPU
+  std::optional<Bytes> bytes_per_block;
+  std::optional<std::int64_t> block_size;
+  std::int64_t num_layers = 0;
+  Blocks num_blocks;
+  Tokens kv_tokens;
+  Tokens max_model_len;
+  double max_concurrency = 0;
+  std::optional<Tokens> estimated_max_model_len;
+  Bytes error_bar;
+  std::vector<Part> parts;
+  std::string engine_message;  // why it refuses; empty when it fits
+  std::string log_line;        // the engine's capacity sentence; empty when it has none
+  std::vector<std::string> command;
+  Findings findings;
+  std::vector<Lever> levers;
+  std::vector<Basis> basis;
+};
+
+/// What a model costs, for the lines above the simple table.
+struct ModelFigures {
+  std::string title;
+  std::int64_t parameters = 0;
+  Bytes kv_bytes_per_token, kv_bytes_per_token_without_gqa;
+};
+
+struct Plan {
+  facts::EngineChoice engine;
+  bool is_simple = false;
+  bool is_document_table = false;  // the eight rows: shown, not asked whether they fit
+  std::vector<Row> rows;
+  std::vector<ModelFigures> models;  // with is_simple
+  Findings findings;
+
+  /// Whether the answer is yes: some row fits.
+  bool fits() const;
+};
+
+/// Errors: kUnsupported for engines that are not modelled and models that the engine does not run; kUsage for
+/// settings that make no sense together; kMalformed for sizes beyond 63 bits. Not fitting is no error.
+Result<Plan> make_plan(const Request& request);
+
+/// The document plimsoll.plan/1.
+Json to_json(const Plan& plan);
+/// The same for people, numbers with their units.
+std::string to_text(const Plan& plan);
+
+}  // namespace plimsoll::plan

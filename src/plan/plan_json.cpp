@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as the document plimsoll.plan/1.
+#include <string>
+
+#include "plan/plan.h"
+
+namespace plimsoll::plan {
+namespace {
+
+Json bytes(const std::optional<Bytes>& amount) {
+  return amount ? Json(amount->value) : Json();
+}
+
+template <class T>
+Json when(bool is_known, T value) {
+  return is_known ? Json(value) : Json();
+}
+
+Json text_or_null(const std::string& text) {
+  return when(!text.empty(), text);
+}
+
+Json to_json(const Findings& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings)
+    list.push_back(Json::object({{"id", finding.id},
+                                 {"level", to_string(finding.level)},
+                                 {"where", finding.where},
+                                 {"message", finding.message},
+                                 {"fix", finding.fix}}));
+  return list;
+}
+
+Json to_json(const std::vector<Lever>& levers) {
+  Json list = Json::array();
+  for (const Lever& lever : levers)
+    list.push_back(Json::object({{"id", lever.id},
+                                 {"change", lever.change},
+                                 {"flag", lever.flag},
+                                 {"caution", lever.caution},
+                                 {"kv_tokens_before", lever.kv_tokens_before},
+                                 {"kv_tokens_after", lever.kv_tokens_after},
+                                 {"requests_before", lever.requests_before},
+                                 {"requests_after", lever.requests_after}}));
+  return list;
+}
+
+Json to_json(const std::vector<Part>& parts) {
+  Json list = Json::array();
+  for (const Part& part : parts) {
+    Json entry = Json::object({{"part", part.part}, {"bytes", part.bytes.value}});
+    if (!part.why.empty()) entry.set("why", part.why);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+/// One group: every layer of this engine pages alike.
+Json groups_of(const Row& row) {
+  Json groups = Json::array();
+  if (row.bytes_per_block && row.block_size && row.num_layers > 0)
+    groups.push_back(Json::object({{"kind", "FullAttentionSpec"},
+                                   {"layers", row.num_layers},
+                                   {"block_size", *row.block_size},
+                                   {"page_bytes", row.bytes_per_block->value / row.num_layers},
+                                   {"blocks_per_request", row.required_kv_cache / *row.bytes_per_block}}));
+  return groups;
+}
+
+Json gpu_of(const Row& row) {
+  const bool is_known = row.target.has_value();
+  return Json::object({{"name", is_known ? Json(row.target->name) : Json()},
+                       {"count", when(is_known, is_known ? row.target->count : 0)},
+                       {"memory_bytes", when(is_known, is_known ? row.target->memory.value : 0)}});
+}
+
+Json engine_row(const Row& row) {
+  Json command = Json::array();
+  for (const std::string& word : row.command) command.push_back(word);
+  Json ranks = Json::array();
+  ranks.push_back(Json::object({{"pipeline_rank", 0},
+                                {"layers", row.num_layers},
+                                {"weights_bytes", row.weights.value},
+                                {"bytes_per_block", bytes(row.bytes_per_block)}}));
+  const bool has_blocks = row.fits && row.block_size;
+  return Json::object({
+      {"model", row.model},
+      {"title", row.title},
+      {"weights_dtype", row.weights_dtype},
+      {"kv_cache_dtype", row.kv_cache_dtype},
+      {"gpu", gpu_of(row)},
+      {"tensor_parallel", row.target ? row.target->count : 1},
+      {"pipeline_parallel", 1},
+      {"data_parallel", 1},
+      {"expert_parallel", false},
+      {"decode_context_parallel", 1},
+      {"fits", row.fits},
+      {"budget_bytes_per_gpu", bytes(row.budget)},
+      {"weights_bytes_per_gpu", row.weights.value},
+      {"kv_cache_bytes_per_gpu", row.kv_cache.value},
+      {"required_kv_cache_bytes_per_gpu", row.required_kv_cache.value},
+      {"kv_bytes_per_token_per_gpu", row.kv_bytes_per_token.value},
+      {"kv_bytes_per_request_per_gpu", row.required_kv_cache.value},
+      {"block_size", row.block_size},
+      {"bytes_per_block", bytes(row.bytes_per_block)},
+      {"num_blocks", when(has_blocks, row.num_blocks.value)},
+      {"kv_tokens", when(row.fits, row.kv_tokens.value)},
+      {"max_model_len", row.max_model_len.value},
+      {"max_concurrency", when(row.fits, row.max_concurrency)},
+      {"estimated_max_model_len",
+       row.estimated_max_model_len ? Json(row.estimated_max_model_len->value) : Json()},
+      {"error_bar_bytes", row.error_bar.value},
+      {"memory", to_json(row.parts)},
+      {"kv_groups", groups_of(row)},
+      {"ranks", std::move(ranks)},
+      {"engine_message", text_or_null(row.engine_message)},
+      {"log_line", text_or_null(row.log_line)},
+      {"load_time_s", nullptr},
+      {"performance", nullptr},
+      {"command", row.command.empty() ? Json() : std::move(command)},
+      {"levers", to_json(row.levers)},
+      {"findings", to_json(row.findings)},
+  });
+}
+
+/// The keys of the document's table, over all GPUs.
+Json simple_row(const Row& row) {
+  return Json::object({
+      {"model", row.title},
+      {"weights_dtype", row.weights_dtype},
+      {"gpu", Json::object({{"count", row.target ? row.target->count : 1},
+                            {"memory_bytes", row.target ? Json(row.target->memory.value) : Json()}})},
+      {"kv_cache_dtype", row.kv_cache_dtype},
+      {"weights_bytes", row.total_weights.value},
+      {"kv_cache_bytes", row.total_kv_cache.value},
+      {"kv_tokens", row.kv_tokens.value},
+      {"max_model_len", row.max_model_len.value},
+      {"max_concurrency", row.max_concurrency},
+      {"fits", row.fits},
+  });
+}
+
+Json figures(const ModelFigures& model) {
+  return Json::object({{"model", model.title},
+                       {"parameters", model.parameters},
+                       {"kv_bytes_per_token", model.kv_bytes_per_token.value},
+                       {"kv_bytes_per_token_without_gqa", model.kv_bytes_per_token_without_gqa.value},
+                       {"kv_bytes_of_8192_tokens", (model.kv_bytes_per_token * 8192).value},
+                       {"kv_bytes_of_131072_tokens", (model.kv_bytes_per_token * 131072).value}});
+}
+
+void add_basis(const Row& row, bool is_simple, std::size_t index, Json& map) {
+  for (const Basis& basis : row.basis) {
+    std::string field = basis.field;
+    // The simple rows speak of all GPUs at once.
+    if (is_simple && field.ends_with("_per_gpu")) field.resize(field.size() - std::string("_per_gpu").size());
+    Json entry = Json::object({{"kind", basis.kind}});
+    if (!is_simple) entry.set("low", Json(basis.low)).set("high", Json(basis.high));
+    entry.set("source", basis.source);
+    map.set("/rows/" + std::to_string(index) + "/" + field, std::move(entry));
+  }
+}
+
+}  // namespace
+
+Json to_json(const Plan& plan) {
+  Json rows = Json::array();
+  Json basis = Json::object();
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+    rows.push_back(plan.is_simple ? simple_row(plan.rows[i]) : engine_row(plan.rows[i]));
+    add_basis(plan.rows[i], plan.is_simple, i, basis);
+  }
+  Json document = Json::object({{"schema", "plimsoll.plan/1"}});
+  if (plan.is_simple) {
+    document.set("accounting", "simple");
+    Json models = Json::array();
+    for (const ModelFigures& model : plan.models) models.push_back(figures(model));
+    document.set("models", std::move(models));
+  } else {
+    document.set("engine", Json::object({{"name", to_string(plan.engine.name)},
+                                         {"version", text_or_null(plan.engine.version)},
+                                         {"asked", text_or_null(plan.engine.asked)}}));
+  }
+  document.set("rows", std::move(rows));
+  document.set("basis", std::move(basis));
+  document.set("findings", to_json(plan.findings));
+  return document;
+}
+
+}  // namespace plimsoll::plan

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the plan room: one row per accounting, and what both share. Pure.
+#pragma once
+
+#include "memory/memory.h"
+#include "plan/plan.h"
+
+namespace plimsoll::plan {
+
+/// One question: this model, there, with these settings.
+struct Question {
+  const Model* model = nullptr;
+  std::optional<Target> target;
+  Settings settings;
+  memory::EngineRules rules;
+  int machine_threads = 1;
+};
+
+/// The row without its levers.
+Result<Row> make_row(const Question& question);
+Result<Row> make_embedded_row(const Question& question);
+Result<Row> make_simple_row(const Question& question);
+
+/// What could be turned, cheap to dear; settings that change nothing are left out.
+std::vector<Lever> make_levers(const Question& question, const Row& row);
+
+/// The weights' bytes over all GPUs: stored, or by formula; says in `row` which it was.
+Result<Bytes> weights_of(const Question& question, Row& row);
+
+/// No engine: the choice behind the simple accounting.
+facts::EngineChoice any_engine();
+
+/// The rows of the document's table and the figures above it.
+Result<Plan> make_document_table(const facts::EngineChoice& engine);
+Result<ModelFigures> figures_of(const Model& model);
+
+}  // namespace plimsoll::plan
