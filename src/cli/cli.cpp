@@ -66,6 +66,7 @@ int run(int argc, char** argv) {
   const std::vector<Verb (*)(CLI::App&)> adders = {
       add_generate,
       add_serve,
+      add_inspect,
       add_plan,
       add_bench,
   };
