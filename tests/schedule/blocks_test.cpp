@@ -95,7 +95,7 @@ TEST(BlockManager, RandomTablesAgreeWithItsCounts) {
 }
 
 TEST(PrefixIndex, ChainsAreFoundAndForgotten) {
-  PrefixIndex index;
+  PrefixIndex index(Blocks(100), 2);
   const std::vector<TokenId> one{1, 2}, two{3, 4};
   const auto first = index.add(kNoPrefix, "", one, 10);
   const auto second = index.add(first.prefix, "", two, 11);
@@ -115,7 +115,7 @@ TEST(PrefixIndex, ChainsAreFoundAndForgotten) {
 }
 
 TEST(PrefixIndex, TheFirstBlockWithAContentStays) {
-  PrefixIndex index;
+  PrefixIndex index(Blocks(100), 2);
   const std::vector<TokenId> tokens{1, 2};
   const auto first = index.add(kNoPrefix, "salt", tokens, 3);
   const auto twin = index.add(kNoPrefix, "salt", tokens, 4);
@@ -124,6 +124,43 @@ TEST(PrefixIndex, TheFirstBlockWithAContentStays) {
   EXPECT_EQ(index.find(kNoPrefix, "salt", tokens)->block, 3);
   EXPECT_FALSE(index.find(kNoPrefix, "", tokens));
   EXPECT_FALSE(index.find(kNoPrefix, "salt2", tokens));
+}
+
+TEST(PrefixIndex, RandomEntriesAgreeWithAMap) {
+  std::mt19937 random(3);
+  PrefixIndex index(Blocks(40), 2);
+  struct Known {
+    BlockId block;
+    PrefixId prefix;
+  };
+  std::map<std::pair<PrefixId, std::vector<TokenId>>, Known> known;
+  std::map<BlockId, std::pair<PrefixId, std::vector<TokenId>>> key_of_block;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto block = static_cast<BlockId>(random() % 40);
+    if (const auto key = key_of_block.find(block); key != key_of_block.end()) {
+      index.forget(block);
+      known.erase(key->second);
+      key_of_block.erase(key);
+    }
+    PrefixId previous = kNoPrefix;
+    if (!known.empty() && random() % 2 == 0)
+      previous = std::next(known.begin(), static_cast<int>(random() % known.size()))->second.prefix;
+    const std::vector<TokenId> tokens{static_cast<TokenId>(random() % 3), static_cast<TokenId>(random() % 3)};
+    const auto expected = known.find({previous, tokens});
+    const auto found = index.find(previous, "", tokens);
+    ASSERT_EQ(found.has_value(), expected != known.end());
+    if (found) {
+      ASSERT_EQ(found->block, expected->second.block);
+      ASSERT_EQ(found->prefix, expected->second.prefix);
+    }
+    const auto added = index.add(previous, "", tokens, block);
+    ASSERT_EQ(added.is_new, !found);
+    if (added.is_new) {
+      known[{previous, tokens}] = {block, added.prefix};
+      key_of_block[block] = {previous, tokens};
+    }
+    ASSERT_EQ(index.size(), known.size());
+  }
 }
 
 }  // namespace
