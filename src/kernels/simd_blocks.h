@@ -24,6 +24,10 @@ static PLIMSOLL_INLINE float half_at(const Byte* at) {
 static PLIMSOLL_INLINE __m128i bytes_at(const void* at) {
   return _mm_loadu_si128(static_cast<const __m128i*>(at));
 }
+static PLIMSOLL_INLINE __m128i bytes_of(ScaleBytes scales) {
+  return _mm_setr_epi32(static_cast<int>(scales.word[0]), static_cast<int>(scales.word[1]),
+                        static_cast<int>(scales.word[2]), static_cast<int>(scales.word[3]));
+}
 static PLIMSOLL_INLINE __m128i low_nibbles(__m128i bytes) {
   return _mm_and_si128(bytes, _mm_set1_epi8(15));
 }
@@ -60,6 +64,21 @@ static PLIMSOLL_INLINE typename V::Unit scaled(typename V::Unit unit, typename V
                                                typename V::F offset) {
   for (auto& part : unit.part) part = V::add(V::mul(part, scale), offset);
   return unit;
+}
+
+/// Sixteen scales times their block's factor, ready to be broadcast one by one.
+struct Steps {
+  float at[16];
+};
+template <class V>
+static PLIMSOLL_INLINE Steps steps(typename V::Unit scales, typename V::F factor) {
+  Steps result;
+  float* at = result.at;
+  for (auto part : scales.part) {
+    V::store(at, V::mul(part, factor));
+    at += V::kLanes;
+  }
+  return result;
 }
 
 struct Q4_0 {
@@ -130,12 +149,13 @@ struct Q2K {
   static constexpr int kElements = 256, kBytes = 84;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const float d = half_at(block + 80), dmin = half_at(block + 82);
+    const __m128i scales = bytes_at(block);
+    const Steps step = steps<V>(V::widen_u8(low_nibbles(scales)), V::set1(half_at(block + 80)));
+    const Steps minimum = steps<V>(V::widen_u8(high_nibbles(scales)), V::set1(-half_at(block + 82)));
+#pragma GCC unroll 16
     for (int unit = 0; unit < 16; ++unit) {
-      const Byte scale = block[unit];
       const __m128i codes = pairs(bytes_at(block + 16 + 32 * (unit / 8) + 16 * (unit % 2)), unit % 8 / 2 * 2);
-      use(unit, scaled<V>(V::widen_u8(codes), V::set1(d * static_cast<float>(scale & 15)),
-                          V::set1(-(dmin * static_cast<float>(scale >> 4)))));
+      use(unit, scaled<V>(V::widen_u8(codes), V::set1(step.at[unit]), V::set1(minimum.at[unit])));
     }
   }
 };
@@ -145,13 +165,14 @@ struct Q3K {
   static constexpr int kElements = 256, kBytes = 110;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const float d = half_at(block + 108);
-    const ThreeBitScales scales = unpack_k3_scales(block + 96);
+    const __m128i scales = _mm_sub_epi8(bytes_of(unpack_k3_scales(block + 96)), _mm_set1_epi8(32));
+    const Steps step = steps<V>(V::widen_i8(scales), V::set1(half_at(block + 108)));
+#pragma GCC unroll 16
     for (int unit = 0; unit < 16; ++unit) {
       const __m128i low = pairs(bytes_at(block + 32 + 32 * (unit / 8) + 16 * (unit % 2)), unit % 8 / 2 * 2);
       const __m128i high = where_bit(bytes_at(block + 16 * (unit % 2)), unit / 2, 4);
       const __m128i codes = _mm_sub_epi8(_mm_or_si128(low, high), _mm_set1_epi8(4));
-      use(unit, scaled<V>(V::widen_i8(codes), V::set1(d * static_cast<float>(scales.scale[unit]))));
+      use(unit, scaled<V>(V::widen_i8(codes), V::set1(step.at[unit])));
     }
   }
 };
@@ -163,17 +184,19 @@ struct Q45K {
   static constexpr int kElements = 256, kBytes = kHasFifth ? 176 : 144;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const float d = half_at(block), dmin = half_at(block + 2);
-    const ScalesAndMinima scales = unpack_k4_scales(block + 4);
+    const __m128i scales = bytes_of(unpack_k4_scales(block + 4));
+    const __m128i minima = _mm_unpackhi_epi64(scales, scales);
+    const Steps step = steps<V>(V::widen_u8(scales), V::set1(half_at(block)));
+    const Steps minimum = steps<V>(V::widen_u8(minima), V::set1(-half_at(block + 2)));
     const Byte* const nibbles = block + (kHasFifth ? 48 : 16);
+#pragma GCC unroll 16
     for (int unit = 0; unit < 16; ++unit) {
       const int group = unit / 2;
       const __m128i bytes = bytes_at(nibbles + 32 * (unit / 4) + 16 * (unit % 2));
       __m128i codes = group % 2 ? high_nibbles(bytes) : low_nibbles(bytes);
       if constexpr (kHasFifth)
         codes = _mm_or_si128(codes, where_bit(bytes_at(block + 16 + 16 * (unit % 2)), group, 16));
-      use(unit, scaled<V>(V::widen_u8(codes), V::set1(d * static_cast<float>(scales.scale[group])),
-                          V::set1(-(dmin * static_cast<float>(scales.minimum[group])))));
+      use(unit, scaled<V>(V::widen_u8(codes), V::set1(step.at[group]), V::set1(minimum.at[group])));
     }
   }
 };
@@ -185,15 +208,15 @@ struct Q6K {
   static constexpr int kElements = 256, kBytes = 210;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const float d = half_at(block + 208);
+    const Steps step = steps<V>(V::widen_i8(bytes_at(block + 192)), V::set1(half_at(block + 208)));
+#pragma GCC unroll 16
     for (int unit = 0; unit < 16; ++unit) {
       const int half = unit / 8, quarter = unit % 8 / 2, odd = unit % 2;
       const __m128i bytes = bytes_at(block + 64 * half + 32 * (quarter % 2) + 16 * odd);
       const __m128i low = quarter < 2 ? low_nibbles(bytes) : high_nibbles(bytes);
       const __m128i high = pairs(bytes_at(block + 128 + 32 * half + 16 * odd), 2 * quarter);
       const __m128i codes = _mm_sub_epi8(_mm_or_si128(low, _mm_slli_epi16(high, 4)), _mm_set1_epi8(32));
-      const auto scale = static_cast<std::int8_t>(block[192 + unit]);
-      use(unit, scaled<V>(V::widen_i8(codes), V::set1(d * static_cast<float>(scale))));
+      use(unit, scaled<V>(V::widen_i8(codes), V::set1(step.at[unit])));
     }
   }
 };
