@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast, how late, for how many? Sends a load to an OpenAI endpoint and reports what its users would feel,
+// in the layout and with the keys of `vllm bench serve` 0.32. One thread sends, reads and stamps; run()
+// blocks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "bench/record.h"
+#include "bench/summary.h"
+#include "http/http.h"
+#include "text/text.h"
+
+namespace plimsoll::bench {
+
+enum class Backend { kOpenai, kOpenaiChat, kVllm };
+/// openai openai-chat vllm
+std::string_view to_string(Backend backend);
+std::optional<Backend> backend_from(std::string_view name);
+
+enum class Dataset { kRandom, kCustom, kShareGpt };
+/// random custom sharegpt
+std::string_view to_string(Dataset dataset);
+std::optional<Dataset> dataset_from(std::string_view name);
+
+struct Options {
+  Backend backend = Backend::kOpenai;
+  std::string base_url = "http://127.0.0.1:8000";
+  std::string endpoint;  // empty: /v1/completions, or /v1/chat/completions for openai-chat
+  std::string model;     // empty: the first of /v1/models
+  /// Makes prompts of exact length and counts where the server does not; may be null.
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::string tokenizer_name;  // as it was given
+  http::Headers headers;       // never printed
+
+  Dataset dataset = Dataset::kRandom;
+  std::string dataset_path;
+  std::int64_t input_tokens = 1024;
+  std::int64_t output_tokens = 128;  // random
+  double range_ratio = 0.0;          // lengths uniform in [n(1-r), n(1+r)]
+  /// custom (a row's own "output_tokens" wins) and sharegpt (default: the reply's own length)
+  std::optional<std::int64_t> dataset_output_tokens;
+  std::int64_t num_prompts = 1000;
+  std::uint64_t seed = 0;
+  bool ignore_eos = false;
+
+  std::optional<std::int64_t> max_concurrency;
+  double request_rate = std::numeric_limits<double>::infinity();  // per second
+  double burstiness = 1.0;                                        // gamma's shape: 1 Poisson, inf constant
+  std::int64_t num_warmups = 0;
+  std::chrono::milliseconds request_timeout{std::chrono::hours(6)};
+
+  MetricSelection metrics;
+  std::vector<Goal> goodput;  // empty: not asked
+  double stall_threshold_ms = 100;
+};
+
+struct Progress {
+  std::int64_t completed = 0;
+  std::int64_t failed = 0;
+  std::int64_t total = 0;
+  double elapsed_s = 0;
+};
+/// Called on run()'s thread after each finished request.
+using ProgressSink = std::function<void(const Progress&)>;
+
+struct RunResult {
+  Options options;                     // with model and endpoint filled in
+  std::string date;                    // YYYYmmdd-HHMMSS, local time
+  std::vector<RequestRecord> records;  // in order of index
+  Summary summary;
+};
+
+/// Runs the load and waits for its end. Failed requests are counted, not errors.
+/// Errors: kUsage for options that make no sense; kMalformed for an unreadable data set; kNetwork when the
+/// endpoint cannot be reached at all.
+Result<RunResult> run(const Options& options, const ProgressSink& progress);
+
+/// The object of vLLM's --save-result; `detailed` keeps the arrays per request (--save-detailed). Our own
+/// figures are in its member "plimsoll". Undefined figures are null.
+Json to_json(const RunResult& result, bool detailed);
+
+/// The block that vLLM prints, 50 wide, and below it what it would not say: failures by kind, a client that
+/// was too slow, counts that are no exact counts.
+std::string to_report(const RunResult& result);
+
+/// One JSON line per request: schedule, stamps, chunks, outcome.
+std::string to_request_log(const RunResult& result);
+
+/// The file name that vLLM would choose: {backend}-{rate}qps[-concurrency{c}]-{model}-{date}.json.
+std::string default_file_name(const RunResult& result);
+
+}  // namespace plimsoll::bench

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the words of `vllm bench serve`'s flags to Options. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/bench.h"
+
+namespace plimsoll::bench {
+
+/// Flags whose value is a small language of its own, as they were typed.
+struct TextFlags {
+  std::string backend = "openai";
+  std::string dataset = "random";
+  std::string request_rate = "inf";
+  std::string burstiness = "1.0";
+  std::string metrics = "ttft,tpot,itl";
+  std::string percentiles = "99";
+  std::vector<std::string> goodput;  // ttft:500
+  std::vector<std::string> headers;  // NAME=VALUE or "NAME: VALUE"
+  std::string sweep;                 // concurrency=1,2,4
+};
+
+/// Errors: kUsage naming the flag; the value of a header is never in the message.
+Status apply(const TextFlags& flags, Options& options);
+
+/// The concurrencies of --sweep; empty when there is none. Errors: kUsage.
+Result<std::vector<std::int64_t>> sweep_steps(const std::string& text);
+
+}  // namespace plimsoll::bench

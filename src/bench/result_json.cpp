@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "bench/bench.h"
+
+namespace plimsoll::bench {
+namespace {
+
+Json rate_or_inf(double rate) {
+  return std::isinf(rate) ? Json("inf") : Json(rate);
+}
+
+/// {"mean","p50","p90","p99","max","count"} in milliseconds.
+Json spread(const Samples& samples) {
+  return Json::object({{"mean", samples.mean()},
+                       {"p50", samples.at(50)},
+                       {"p90", samples.at(90)},
+                       {"p99", samples.at(99)},
+                       {"max", samples.max()},
+                       {"count", samples.count()}});
+}
+
+Json errors_json(const Summary& summary) {
+  Json errors = Json::array();
+  for (const ErrorCount& error : summary.errors) {
+    errors.push_back(Json::object({{"kind", to_string(error.kind)},
+                                   {"status", error.status == 0 ? Json() : Json(error.status)},
+                                   {"count", error.count},
+                                   {"first_body", error.first_body}}));
+  }
+  return errors;
+}
+
+Json own_figures(const RunResult& result) {
+  const Summary& s = result.summary;
+  Json own = Json::object();
+  own.set("errors", errors_json(s));
+  own.set("max_concurrent_requests_exact", s.peak_concurrency);
+  own.set("peak_output_tokens_per_s_any_window", s.peak_output_tokens_per_window);
+  own.set("token_count_source", to_string(s.count_source));
+  own.set("output_tokens_exact", s.output_tokens);
+  own.set("ttft_ms", spread(s.of(Metric::kTtft)));
+  own.set("ttft_answer_ms", spread(s.ttft_answer_ms));
+  own.set("itl_ms", spread(s.token_gap_ms));
+  own.set("chunk_gap_ms", spread(s.of(Metric::kItl)));
+  own.set("tpot_ms", spread(s.of(Metric::kTpot)));
+  own.set("e2el_ms", spread(s.of(Metric::kE2el)));
+  own.set("e2el_from_schedule_ms", spread(s.of(Metric::kE2elIncludingClientQueue)));
+  own.set("headers_ms", spread(s.headers_ms));
+  own.set("stalls",
+          Json::object(
+              {{"threshold_ms", s.stall_threshold_ms}, {"count", s.stalls}, {"max_ms", s.longest_gap_ms}}));
+  own.set("requested_rate", rate_or_inf(s.requested_rate));
+  own.set("achieved_rate", s.achieved_rate);
+  own.set("interarrival_cv2", s.interarrival_cv2);
+  own.set("send_lag_ms", spread(s.send_lag_ms));
+  own.set("loop_lag_ms", spread(s.loop_lag_ms));
+  own.set("client_cpu_share", s.client_cpu_share);
+  own.set("client_limited", s.client_limited);
+  own.set("good_requests", result.options.goodput.empty() ? Json() : Json(s.good));
+  own.set(
+      "live_tokens",
+      Json::object({{"mean", s.live_tokens_mean}, {"p99", s.live_tokens_p99}, {"peak", s.live_tokens_peak}}));
+  own.set("cached_prompt_tokens", s.cached_prompt_tokens);
+  // Filled only where the server's process or its metrics are watched; one endpoint is what this run had.
+  own.set("memory_used_bytes", nullptr);
+  own.set("endpoints", Json(Json::Array{Json(result.options.base_url)}));
+  own.set("server_metrics", Json::array());
+  return own;
+}
+
+void add_arrays(Json& out, const std::vector<RequestRecord>& records) {
+  Json input_lens = Json::array(), output_lens = Json::array(), ttfts = Json::array(), itls = Json::array();
+  Json starts = Json::array(), texts = Json::array(), errors = Json::array();
+  for (const RequestRecord& record : records) {
+    const bool is_success = record.is_success();
+    input_lens.push_back(record.prompt_tokens);
+    output_lens.push_back(is_success ? record.output_tokens : 0);
+    const auto first = ttft_ms(record);
+    ttfts.push_back(is_success && first ? Json(*first / 1e3) : Json());
+    Json gaps = Json::array();
+    if (is_success)
+      for (double gap : chunk_gaps_ms(record)) gaps.push_back(gap / 1e3);
+    itls.push_back(std::move(gaps));
+    starts.push_back(record.sent_s);
+    texts.push_back(record.text);
+    std::string error;
+    if (!is_success) error = std::string(to_string(record.error)) + ": " + record.error_text;
+    errors.push_back(std::move(error));
+  }
+  out.set("input_lens", std::move(input_lens));
+  out.set("output_lens", std::move(output_lens));
+  out.set("ttfts", std::move(ttfts));
+  out.set("itls", std::move(itls));
+  out.set("start_times", std::move(starts));
+  out.set("generated_texts", std::move(texts));
+  out.set("errors", std::move(errors));
+}
+
+void add_latencies(Json& out, const RunResult& result) {
+  Json latencies = Json::array();
+  Json queued = Json::array();
+  for (const RequestRecord& record : result.records) {
+    latencies.push_back(record.is_success() ? Json(e2el_ms(record) / 1e3) : Json());
+    queued.push_back(record.sent_s - record.scheduled_s);
+  }
+  out.set("latencies", std::move(latencies));
+  out.set("queue_times", std::move(queued));
+}
+
+void add_statistics(Json& out, const RunResult& result) {
+  const MetricSelection& selected = result.options.metrics;
+  for (const MetricRow& row : metric_table()) {
+    if (!selected.has(row.metric)) continue;
+    const Samples& samples = result.summary.of(row.metric);
+    const std::string suffix = "_" + std::string(row.key) + "_ms";
+    out.set("mean" + suffix, samples.mean());
+    out.set("median" + suffix, samples.at(50));
+    out.set("std" + suffix, samples.deviation());
+    for (double p : selected.percentiles) out.set("p" + percentile_name(p) + suffix, samples.at(p));
+  }
+}
+
+Json chunks_json(const RequestRecord& record) {
+  Json chunks = Json::array();
+  for (const Chunk& chunk : record.chunks)
+    chunks.push_back(Json(Json::Array{Json(chunk.at_s), Json(chunk.tokens)}));
+  return chunks;
+}
+
+}  // namespace
+
+Json to_json(const RunResult& result, bool detailed) {
+  const Options& o = result.options;
+  const Summary& s = result.summary;
+  Json out = Json::object({{"schema", "plimsoll.bench/1"},
+                           {"date", result.date},
+                           {"endpoint_type", to_string(o.backend)},
+                           {"backend", to_string(o.backend)},
+                           {"label", nullptr},
+                           {"model_id", o.model},
+                           {"tokenizer_id", o.tokenizer_name.empty() ? Json() : Json(o.tokenizer_name)},
+                           {"num_prompts", o.num_prompts},
+                           {"request_rate", rate_or_inf(o.request_rate)},
+                           {"burstiness", rate_or_inf(o.burstiness)},
+                           {"max_concurrency", o.max_concurrency},
+                           {"duration", s.duration_s},
+                           {"completed", s.completed},
+                           {"failed", s.failed},
+                           {"total_input_tokens", s.input_tokens},
+                           {"total_output_tokens", s.output_tokens},
+                           {"request_throughput", s.request_rate_done},
+                           {"request_goodput", s.goodput},
+                           {"output_throughput", s.output_rate},
+                           {"total_token_throughput", s.total_rate}});
+  if (detailed) add_arrays(out, result.records);
+  add_latencies(out, result);
+  out.set("max_output_tokens_per_s", static_cast<double>(s.peak_output_tokens_per_bucket));
+  out.set("max_concurrent_requests", s.peak_concurrency);
+  out.set("rtfx", 0.0);  // of audio only
+  add_statistics(out, result);
+  out.set("plimsoll", own_figures(result));
+  return out;
+}
+
+std::string to_request_log(const RunResult& result) {
+  std::string out;
+  for (const RequestRecord& r : result.records) {
+    Json error;
+    if (!r.is_success()) error = Json::object({{"kind", to_string(r.error)}, {"text", r.error_text}});
+    out += dump(Json::object({{"index", r.index},
+                              {"prompt", r.prompt},
+                              {"prompt_tokens", r.prompt_tokens},
+                              {"scheduled_s", r.scheduled_s},
+                              {"sent_s", r.sent_s},
+                              {"headers_s", r.headers_s},
+                              {"first_byte_s", r.first_byte_s},
+                              {"first_token_s", r.first_token_s},
+                              {"chunks", chunks_json(r)},
+                              {"last_token_s", r.last_token_s},
+                              {"done_s", r.done_s},
+                              {"output_tokens", r.output_tokens},
+                              {"status", r.status == 0 ? Json() : Json(r.status)},
+                              {"error", std::move(error)},
+                              {"text", r.text}}));
+    out += '\n';
+  }
+  return out;
+}
+
+std::string default_file_name(const RunResult& result) {
+  const Options& o = result.options;
+  std::string name(to_string(o.backend));
+  name += "-" + (std::isinf(o.request_rate) ? "inf" : format_double(o.request_rate)) + "qps";
+  if (o.max_concurrency) name += "-concurrency" + std::to_string(*o.max_concurrency);
+  std::string model = o.model.substr(o.model.find_last_of('/') + 1);
+  for (char& c : model)
+    if (static_cast<unsigned char>(c) < ' ') c = '_';
+  return name + "-" + model + "-" + result.date + ".json";
+}
+
+}  // namespace plimsoll::bench

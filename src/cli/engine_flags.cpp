@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/engine_flags.h"
+
+#include <CLI/CLI.hpp>
+
+namespace plimsoll::cli {
+namespace {
+
+/// Nothing when the flag was not given.
+Result<std::optional<std::int64_t>> size_of(const std::string& text, const char* flag, std::int64_t high) {
+  if (text.empty()) return std::optional<std::int64_t>();
+  const auto size = parse_size(text);
+  if (!size || *size < 1 || *size > high)
+    return fail(ErrorCode::kUsage, "`" + text + "` is no count or size from 1 to " + std::to_string(high),
+                flag, "give a plain integer, 32k, 500MB or 22.05GiB");
+  return size;
+}
+
+}  // namespace
+
+void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
+  verb.add_option("--dtype", flags.dtype,
+                  "float32: activations, sums and KV in f32; auto: faster and rounder")
+      ->check(CLI::IsMember({"auto", "float32"}))
+      ->capture_default_str();
+  verb.add_option("--max-model-len", flags.max_model_len, "longest prompt and answer together, in tokens");
+  verb.add_option("--kv-cache-memory-bytes", flags.kv_cache_memory_bytes, "size of the KV pool");
+  verb.add_option("--num-gpu-blocks-override", flags.num_gpu_blocks_override, "blocks of the KV pool");
+  verb.add_option("--block-size", flags.block_size, "tokens of a KV block")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  verb.add_option("--max-num-seqs", flags.max_num_seqs, "sequences in one step");
+  verb.add_option("--max-num-batched-tokens", flags.max_num_batched_tokens, "tokens in one step");
+  verb.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", flags.enable_prefix_caching,
+                "reuse the KV of equal prompt beginnings (on by default)");
+  verb.add_option("--batching", flags.batching, "continuous, or static to compare with")
+      ->check(CLI::IsMember({"continuous", "static"}))
+      ->capture_default_str();
+  verb.add_option("--threads", flags.threads, "worker threads; 0: one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  verb.add_option("--generation-config", flags.generation_config,
+                  "sampling defaults: auto (the model's own), vllm (none), or a folder")
+      ->capture_default_str();
+  verb.add_option("--chat-template", flags.chat_template, "file that replaces the model's chat template");
+}
+
+Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::string& model) {
+  serve::LoadOptions options;
+  options.model = model;
+  options.generation_config = flags.generation_config;
+  options.chat_template = flags.chat_template;
+  auto& engine = options.engine;
+  engine.mode = flags.dtype == "float32" ? engine::ComputeMode::kFloat32 : engine::ComputeMode::kAuto;
+  engine.batching = flags.batching == "static" ? engine::Batching::kStatic : engine::Batching::kContinuous;
+  engine.threads = flags.threads;
+  engine.block_size = flags.block_size;
+  engine.enable_prefix_caching = flags.enable_prefix_caching;
+  PLIMSOLL_TRY(engine.max_model_len, size_of(flags.max_model_len, "--max-model-len", INT32_MAX));
+  PLIMSOLL_TRY(const auto pool, size_of(flags.kv_cache_memory_bytes, "--kv-cache-memory-bytes", INT64_MAX));
+  if (pool) engine.kv_cache_bytes = Bytes(*pool);
+  PLIMSOLL_TRY(engine.num_blocks,
+               size_of(flags.num_gpu_blocks_override, "--num-gpu-blocks-override", INT32_MAX));
+  PLIMSOLL_TRY(const auto seqs, size_of(flags.max_num_seqs, "--max-num-seqs", 65536));
+  if (seqs) engine.max_num_seqs = static_cast<int>(*seqs);
+  PLIMSOLL_TRY(const auto tokens, size_of(flags.max_num_batched_tokens, "--max-num-batched-tokens", 1 << 20));
+  if (tokens) engine.max_num_batched_tokens = static_cast<int>(*tokens);
+  return options;
+}
+
+}  // namespace plimsoll::cli

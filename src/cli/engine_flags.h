@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags that `serve` and `generate` share: how the embedded engine is loaded. vLLM's names and meanings.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "serve/serve.h"
+
+namespace CLI {
+class App;
+}
+
+namespace plimsoll::cli {
+
+struct EngineFlags {
+  std::string dtype = "auto";
+  std::string max_model_len, kv_cache_memory_bytes, num_gpu_blocks_override;
+  std::string max_num_seqs, max_num_batched_tokens;
+  int block_size = 16;
+  int threads = 0;
+  bool enable_prefix_caching = true;
+  std::string batching = "continuous";
+  std::string generation_config = "auto";
+  std::string chat_template;
+};
+void add_engine_flags(CLI::App& verb, EngineFlags& flags);
+
+/// Errors: kUsage naming the flag whose value is no size.
+Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::string& model);
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+
+#include "artifact/artifact.h"
+#include "base/mapped_file.h"
+#include "bench/bench.h"
+#include "bench/flags.h"
+#include "cli/verbs.h"
+#include "report/report.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct BenchFlags {
+  CommonFlags common;
+  bench::TextFlags text;
+  bench::Options options;
+  std::int64_t max_concurrency = 0;
+  std::int64_t dataset_output_tokens = 0;
+  double request_timeout_s = 6 * 3600;
+  std::string tokenizer;
+  bool save_result = false;
+  bool save_detailed = false;
+  std::string result_dir;
+  std::string result_filename;
+  std::string request_log;
+};
+
+void add_load_flags(CLI::App& verb, BenchFlags& f) {
+  verb.add_option("--num-prompts", f.options.num_prompts, "requests to send")->capture_default_str();
+  verb.add_option("--max-concurrency", f.max_concurrency, "requests under way at most");
+  verb.add_option("--request-rate", f.text.request_rate, "requests per second, or inf: all at once")
+      ->capture_default_str();
+  verb.add_option("--burstiness", f.text.burstiness,
+                  "shape of the gaps: 1 Poisson, below 1 burstier, inf constant")
+      ->capture_default_str();
+  verb.add_option("--num-warmups", f.options.num_warmups, "requests sent and forgotten before the run")
+      ->capture_default_str();
+  verb.add_option("--sweep", f.text.sweep, "concurrency=1,2,4,...: one run for each");
+  verb.add_option("--request-timeout", f.request_timeout_s, "seconds that one request may take")
+      ->capture_default_str();
+  verb.add_option("--seed", f.options.seed, "of prompts and arrivals")->capture_default_str();
+  verb.add_flag("--ignore-eos", f.options.ignore_eos, "ask for the full output length");
+}
+
+void add_dataset_flags(CLI::App& verb, BenchFlags& f) {
+  verb.add_option("--dataset-name", f.text.dataset, "where the prompts come from")
+      ->check(CLI::IsMember({"random", "custom", "sharegpt"}))
+      ->capture_default_str();
+  verb.add_option("--dataset-path", f.options.dataset_path,
+                  "JSONL of {\"prompt\", \"output_tokens\"}, or ShareGPT JSON");
+  verb.add_option("--random-input-len", f.options.input_tokens, "tokens of a random prompt")
+      ->capture_default_str();
+  verb.add_option("--random-output-len", f.options.output_tokens, "tokens asked of each reply")
+      ->capture_default_str();
+  verb.add_option("--random-range-ratio", f.options.range_ratio, "lengths vary by this part, 0 to below 1")
+      ->capture_default_str();
+  verb.add_option("--custom-output-len,--sharegpt-output-len", f.dataset_output_tokens,
+                  "tokens asked of each reply of a custom or sharegpt prompt");
+}
+
+void add_report_flags(CLI::App& verb, BenchFlags& f) {
+  verb.add_option("--percentile-metrics", f.text.metrics,
+                  "of ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue")
+      ->capture_default_str();
+  verb.add_option("--metric-percentiles", f.text.percentiles, "which percentiles, in the order to show them")
+      ->capture_default_str();
+  verb.add_option("--goodput", f.text.goodput, "ttft:500 tpot:50 e2el:3000: limits of a good request, in ms");
+  verb.add_flag("--save-result", f.save_result, "write the result as JSON");
+  verb.add_flag("--save-detailed", f.save_detailed, "with the figures of each request in it");
+  verb.add_option("--result-dir", f.result_dir, "where to");
+  verb.add_option("--result-filename", f.result_filename, "under which name");
+  verb.add_option("--request-log", f.request_log, "write one JSON line per request to this file");
+}
+
+Status fill_options(BenchFlags& f) {
+  PLIMSOLL_TRY_VOID(bench::apply(f.text, f.options));
+  if (f.max_concurrency != 0) f.options.max_concurrency = f.max_concurrency;
+  if (f.dataset_output_tokens != 0) f.options.dataset_output_tokens = f.dataset_output_tokens;
+  if (!(f.request_timeout_s > 0 && f.request_timeout_s < 1e9))
+    return fail(ErrorCode::kUsage, "the time limit must be above 0 seconds", "--request-timeout");
+  f.options.request_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(f.request_timeout_s * 1e3));
+  const char* key = std::getenv("OPENAI_API_KEY");
+  if (key && *key && http::header(f.options.headers, "authorization").empty())
+    f.options.headers.emplace_back("Authorization", std::string("Bearer ") + key);
+  if (!f.tokenizer.empty()) {
+    PLIMSOLL_TRY(const auto artifact, artifact::open(f.tokenizer));
+    PLIMSOLL_TRY(f.options.tokenizer, text::load_tokenizer(*artifact));
+    f.options.tokenizer_name = f.tokenizer;
+  }
+  return {};
+}
+
+void print_start(const bench::Options& o) {
+  std::cerr << "Starting main benchmark run...\nTraffic request rate: "
+            << (std::isinf(o.request_rate) ? "inf" : format_double(o.request_rate))
+            << "\nBurstiness factor: " << (std::isinf(o.burstiness) ? "inf" : format_double(o.burstiness))
+            << (o.burstiness == 1 ? " (Poisson process)" : " (Gamma distribution)")
+            << "\nMaximum request concurrency: "
+            << (o.max_concurrency ? std::to_string(*o.max_concurrency) : "None") << "\n";
+}
+
+Result<bench::RunResult> run_once(const BenchFlags& f, const bench::Options& options) {
+  if (!f.common.quiet) print_start(options);
+  report::ProgressLine line(f.common.quiet);
+  return bench::run(options, [&line](const bench::Progress& p) {
+    const std::int64_t done = p.completed + p.failed;
+    std::string text = std::to_string(done) + "/" + std::to_string(p.total) + " requests, " +
+                       report::two_decimals(p.elapsed_s) + " s";
+    if (p.failed > 0) text += ", " + std::to_string(p.failed) + " failed";
+    line.show(text, done == p.total);
+  });
+}
+
+Status save(const BenchFlags& f, const bench::RunResult& result, const std::string& suffix) {
+  if (f.save_result || f.save_detailed) {
+    std::string name =
+        f.result_filename.empty() ? bench::default_file_name(result) : f.result_filename + suffix;
+    if (!f.result_dir.empty()) name = f.result_dir + "/" + name;
+    PLIMSOLL_TRY_VOID(write_file(name, dump(bench::to_json(result, f.save_detailed)) + "\n"));
+  }
+  if (!f.request_log.empty())
+    PLIMSOLL_TRY_VOID(write_file(f.request_log + suffix, bench::to_request_log(result)));
+  return {};
+}
+
+int run_bench(BenchFlags& f) {
+  if (auto filled = fill_options(f); !filled) return report_error(f.common, filled.error());
+  const auto steps = bench::sweep_steps(f.text.sweep);
+  if (!steps) return report_error(f.common, steps.error());
+  const bool is_sweep = !steps->empty();
+  Json documents = Json::array();
+  std::string reports;
+  bool is_believable = true;
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, steps->size()); ++i) {
+    bench::Options options = f.options;
+    if (is_sweep) options.max_concurrency = (*steps)[i];
+    auto result = run_once(f, options);
+    if (!result) return report_error(f.common, result.error());
+    const std::string suffix = is_sweep ? "." + std::to_string((*steps)[i]) : "";
+    if (auto saved = save(f, *result, suffix); !saved) return report_error(f.common, saved.error());
+    is_believable = is_believable && result->summary.completed > 0 && !result->summary.client_limited;
+    if (f.common.is_json()) documents.push_back(bench::to_json(*result, true));
+    reports += bench::to_report(*result);
+  }
+  Json document = is_sweep             ? Json::object({{"schema", "plimsoll.bench/1"}, {"sweep", documents}})
+                  : f.common.is_json() ? documents.items().front()
+                                       : Json();
+  if (f.common.is_json() && !f.common.quiet) std::cerr << reports;
+  const auto written = write_output(f.common, f.common.is_json() ? dump(document) + "\n" : reports);
+  if (!written) return report_error(f.common, written.error());
+  return is_believable ? 0 : exit_status(ErrorCode::kNo);
+}
+
+}  // namespace
+
+Verb add_bench(CLI::App& app) {
+  auto f = std::make_shared<BenchFlags>();
+  CLI::App* verb =
+      app.add_subcommand("bench", "load any OpenAI endpoint and report what its users would feel");
+  add_common_flags(*verb, f->common);
+  verb->add_option("--backend", f->text.backend, "openai and vllm complete prompts, openai-chat sends chats")
+      ->check(CLI::IsMember({"openai", "openai-chat", "vllm"}))
+      ->capture_default_str();
+  verb->add_option("--base-url", f->options.base_url, "where the server is")->capture_default_str();
+  verb->add_option("--endpoint", f->options.endpoint, "path; chosen by --backend when left out");
+  verb->add_option("--model", f->options.model, "name to ask for; the first of /v1/models when left out");
+  verb->add_option("--tokenizer", f->tokenizer, "MODEL whose tokenizer makes prompts of exact length");
+  verb->add_option("--header", f->text.headers, "NAME=VALUE, sent with each request, never shown");
+  add_load_flags(*verb, *f);
+  add_dataset_flags(*verb, *f);
+  add_report_flags(*verb, *f);
+  verb->footer(
+      "Examples:\n"
+      "  plimsoll bench --base-url http://localhost:8000 --dataset-name random \\\n"
+      "    --random-input-len 512 --random-output-len 128 --num-prompts 64 --max-concurrency 8\n"
+      "  plimsoll bench --sweep concurrency=1,2,4,8,16,32 --num-prompts 64 --ignore-eos --format json\n"
+      "  plimsoll bench --request-rate 4 --goodput ttft:500 tpot:50 --percentile-metrics ttft,tpot,itl,e2el\n"
+      "Exit status: 0 the run finished (failed requests are counted), 1 no request succeeded or the client "
+      "was\n"
+      "the limit, 5 the endpoint cannot be reached.");
+  return {verb, [f] { return run_bench(*f); }};
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <iostream>
+
+#include "report/report.h"
+
+namespace plimsoll::report {
+namespace {
+constexpr std::chrono::milliseconds kTerminalPause{100};
+constexpr std::chrono::seconds kLogPause{5};
+}  // namespace
+
+ProgressLine::ProgressLine(bool is_quiet) : is_quiet_(is_quiet), is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine::~ProgressLine() {
+  if (has_open_line_) std::cerr << "\n";
+}
+
+void ProgressLine::show(std::string_view text, bool is_last) {
+  const auto now = std::chrono::steady_clock::now();
+  if (is_quiet_ || (now < next_ && !is_last)) return;
+  next_ = now + (is_terminal_ ? std::chrono::steady_clock::duration(kTerminalPause) : kLogPause);
+  // "\033[K" clears what a longer text left behind.
+  if (is_terminal_)
+    std::cerr << "\r" << text << "\033[K" << (is_last ? "\n" : "") << std::flush;
+  else
+    std::cerr << text << "\n";
+  has_open_line_ = is_terminal_ && !is_last;
+}
+
+}  // namespace plimsoll::report

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/chat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll::serve {
+namespace {
+
+/// Text of one content part, or a 400 for a kind that a text model does not take.
+ApiResult<std::string> part_text(const Json& part, const std::string& place) {
+  if (const std::string* text = part.as_string()) return *text;
+  const std::string* type = part["type"].as_string();
+  if (!type) return refuse(bad_request(place + ": a content part is an object with a type", place));
+  if (*type == "text" || *type == "input_text" || *type == "output_text") {
+    if (const std::string* text = part["text"].as_string()) return *text;
+    return refuse(bad_request(place + ".text must be a string", place + ".text"));
+  }
+  if (*type == "refusal" && part["refusal"].is_string()) return *part["refusal"].as_string();
+  const std::string param = place + "." + *type;
+  return refuse(bad_request(fmt::format("{}: this model takes text only, not {}", param, *type), param));
+}
+
+ApiResult<Json> normalise_content(const Json& content, bool takes_parts, const std::string& place) {
+  if (content.is_null()) return Json("");
+  if (content.is_string()) return content;
+  if (!content.is_array()) return refuse(bad_request(place + " must be a string or a list of parts", place));
+  Json parts = Json::array();
+  std::string joined;
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    auto text = part_text(content.items()[i], fmt::format("{}[{}]", place, i));
+    if (!text) return refuse(std::move(text).error());
+    if (takes_parts) {
+      parts.push_back(Json::object({{"type", "text"}, {"text", *text}}));
+    } else {
+      if (i > 0) joined += '\n';
+      joined += *text;
+    }
+  }
+  return takes_parts ? parts : Json(std::move(joined));
+}
+
+/// Templates iterate over the arguments: the JSON text that the API carries is parsed for them.
+ApiResult<Json> normalise_tool_calls(const Json& calls, const std::string& place) {
+  if (!calls.is_array()) return refuse(bad_request(place + " must be a list", place));
+  Json result = Json::array();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    Json call = calls.items()[i];
+    Json function = call["function"];
+    const std::string here = fmt::format("{}[{}].function", place, i);
+    if (!function["name"].is_string())
+      return refuse(bad_request(here + ".name must be a string", here + ".name"));
+    if (const std::string* arguments = function["arguments"].as_string()) {
+      auto parsed = parse_json(arguments->empty() ? "{}" : *arguments, "arguments");
+      if (!parsed) return refuse(bad_request(here + ".arguments is not JSON", here + ".arguments"));
+      function.set("arguments", std::move(*parsed));
+    }
+    call.set("function", std::move(function));
+    result.push_back(std::move(call));
+  }
+  return result;
+}
+
+ApiResult<Json> normalise_message(const Json& message, bool takes_parts, const std::string& place) {
+  if (!message.is_object()) return refuse(bad_request(place + " must be an object", place));
+  const std::string* role = message["role"].as_string();
+  if (!role) return refuse(bad_request(place + ".role must be a string", place + ".role"));
+  auto content = normalise_content(message["content"], takes_parts, place + ".content");
+  if (!content) return refuse(std::move(content).error());
+  if (!message.contains("content") && *role != "assistant")
+    return refuse(bad_request(place + ".content: field required", place + ".content"));
+  Json result = Json::object({{"role", *role}, {"content", std::move(*content)}});
+  if (*role == "assistant") {
+    if (!message["tool_calls"].is_null()) {
+      auto calls = normalise_tool_calls(message["tool_calls"], place + ".tool_calls");
+      if (!calls) return refuse(std::move(calls).error());
+      result.set("tool_calls", std::move(*calls));
+    }
+    const Json& reasoning = message[message["reasoning"].is_string() ? "reasoning" : "reasoning_content"];
+    if (reasoning.is_string()) {
+      result.set("reasoning", reasoning);
+      result.set("reasoning_content", reasoning);
+    }
+  }
+  for (const char* key : {"name", "tool_call_id"})
+    if (message[key].is_string()) result.set(key, message[key]);
+  return result;
+}
+
+void check_tools(Fields& fields) {
+  const Json& tools = fields.raw("tools");
+  if (!tools.is_null() && !tools.is_array()) return fields.fault("tools", "tools must be a list");
+  std::vector<std::string> names;
+  for (const Json& tool : tools.items()) {
+    const std::string* name = tool["function"]["name"].as_string();
+    if (!tool["type"].is_string() || *tool["type"].as_string() != "function" || !name)
+      return fields.fault("tools", "each tool must be {\"type\":\"function\",\"function\":{\"name\":…}}");
+    names.push_back(*name);
+  }
+  const Json& choice = fields.raw("tool_choice");
+  if (choice.is_null()) return;
+  if (const std::string* word = choice.as_string()) {
+    if (*word == "none" || *word == "auto") return;
+    if (*word != "required")
+      return fields.fault("tool_choice", "tool_choice must be none, auto, required or a named function");
+    if (names.empty()) return fields.fault("tool_choice", "tool_choice is set, but tools is empty");
+  } else {
+    const std::string* name = choice["function"]["name"].as_string();
+    if (!name) return fields.fault("tool_choice", "tool_choice must name a function");
+    if (std::find(names.begin(), names.end(), *name) == names.end())
+      return fields.fault("tool_choice",
+                          fmt::format("tool_choice names `{}`, which is not among tools", *name));
+  }
+  fields.fault("tool_choice", "tool_choice that forces a call is not supported by this server; use auto");
+}
+
+std::string special_text(const ModelContext& context, std::optional<TokenId> id) {
+  return id ? context.tokenizer->token_text(*id).value_or("") : "";
+}
+
+/// The variables of the template, as transformers names them.
+Json template_variables(Fields& fields, const ModelContext& context, Json messages) {
+  Json variables = Json::object({{"messages", std::move(messages)},
+                                 {"tools", fields.raw("tools").size() > 0 ? fields.raw("tools") : Json()},
+                                 {"documents", fields.raw("documents")},
+                                 {"bos_token", special_text(context, context.tokenizer->bos())},
+                                 {"eos_token", special_text(context, context.tokenizer->eos())}});
+  if (fields.has("reasoning_effort")) variables.set("reasoning_effort", fields.raw("reasoning_effort"));
+  const Json& arguments = fields.raw("chat_template_kwargs");
+  if (!arguments.is_null() && !arguments.is_object())
+    fields.fault("chat_template_kwargs", "chat_template_kwargs must be an object");
+  for (const auto& [name, value] : arguments.members()) {
+    if (name == "messages" || name == "tools" || name == "chat_template")
+      fields.fault("chat_template_kwargs", fmt::format("chat_template_kwargs cannot replace {}", name));
+    else
+      variables.set(name, value);
+  }
+  return variables;
+}
+
+/// Renders the checked messages; the error is the template's own.
+ApiResult<std::string> render(Fields& fields, const ModelContext& context, Json messages) {
+  const bool adds_prompt = fields.boolean("add_generation_prompt").value_or(true);
+  const bool continues = fields.boolean("continue_final_message").value_or(false);
+  if (continues && fields.boolean("add_generation_prompt").value_or(false))
+    return refuse(bad_request("add_generation_prompt and continue_final_message cannot both be true",
+                              "continue_final_message"));
+  const Json final_message = messages.items().back();
+  Json variables = template_variables(fields, context, std::move(messages));
+  variables.set("add_generation_prompt", adds_prompt && !continues);
+  if (fields.error()) return refuse(*fields.error());
+  auto rendered = context.chat_template->render(variables);
+  if (!rendered)
+    return refuse(
+        bad_request(fmt::format("the chat template refuses these messages: {}: {} (line {})",
+                                rendered.error().type, rendered.error().message, rendered.error().line),
+                    "messages"));
+  if (!continues) return std::move(*rendered);
+  return cut_after_final_message(*rendered, final_message);
+}
+
+std::string_view strip_left(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r\n\f\v");
+  return begin == std::string_view::npos ? std::string_view{} : text.substr(begin);
+}
+std::string_view strip(std::string_view text) {
+  text = strip_left(text);
+  return text.substr(0, text.find_last_not_of(" \t\r\n\f\v") + 1);
+}
+
+}  // namespace
+
+ApiResult<Json> normalise_messages(const Json& messages, bool takes_parts) {
+  if (!messages.is_array()) return refuse(bad_request("messages must be a list", "messages"));
+  if (messages.size() == 0) return refuse(bad_request("messages must hold at least one message", "messages"));
+  Json result = Json::array();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    auto message = normalise_message(messages.items()[i], takes_parts, fmt::format("messages[{}]", i));
+    if (!message) return refuse(std::move(message).error());
+    result.push_back(std::move(*message));
+  }
+  return result;
+}
+
+std::string message_text(const Json& message) {
+  const Json& content = message["content"];
+  if (const std::string* text = content.as_string()) return *text;
+  std::string joined;
+  for (const Json& part : content.items()) {
+    if (!joined.empty()) joined += '\n';
+    if (const std::string* text = part["text"].as_string()) joined += *text;
+  }
+  return joined;
+}
+
+ApiResult<std::string> cut_after_final_message(const std::string& rendered, const Json& final_message) {
+  std::string text = message_text(final_message);
+  const Json& content = final_message["content"];
+  if (content.size() > 0)
+    text = content.items().back()["text"].as_string() ? *content.items().back()["text"].as_string() : "";
+  const std::string_view left = strip_left(text);
+  const std::string_view stripped = strip(text);
+  const auto at = rendered.rfind(stripped);
+  if (at == std::string::npos)
+    return refuse(bad_request("continue_final_message: the chat template does not print the final message",
+                              "continue_final_message"));
+  // A template that keeps the message's trailing space keeps it here too; one that strips it does not.
+  const bool keeps_space = std::string_view(rendered).substr(at, left.size()) == text;
+  return rendered.substr(0, at + (keeps_space ? left.size() : stripped.size()));
+}
+
+Prompt read_chat_prompt(Fields& fields, const ModelContext& context) {
+  Prompt prompt;
+  check_tools(fields);
+  if (!fields.has("messages")) fields.fault("messages", "messages: field required");
+  if (!context.tokenizer)
+    fields.fault("messages", "this model has no tokenizer: use /v1/completions with token ids");
+  else if (!context.chat_template)
+    fields.fault("messages", context.template_problem.empty()
+                                 ? "this model has no chat template; serve it with --chat-template FILE"
+                                 : context.template_problem);
+  const bool takes_parts = context.chat_template && context.chat_template->takes_content_parts();
+  auto messages = normalise_messages(fields.raw("messages"), takes_parts);
+  if (!messages) fields.fault(std::move(messages).error());
+  if (fields.error()) return prompt;
+  auto rendered = render(fields, context, std::move(*messages));
+  if (!rendered) {
+    fields.fault(std::move(rendered).error());
+    return prompt;
+  }
+  prompt.text = std::move(*rendered);
+  // The template prints BOS itself, so it is not added again unless asked.
+  const bool adds_special = fields.boolean("add_special_tokens").value_or(false);
+  prompt.ids = context.tokenizer->encode(prompt.text, {.add_special_tokens = adds_special});
+  return prompt;
+}
+
+}  // namespace plimsoll::serve

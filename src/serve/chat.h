@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How do messages become a prompt? Checks and normalises them as vLLM does, renders the chat template and
+// encodes the text. Pure; any thread.
+#pragma once
+
+#include <string>
+
+#include "serve/fields.h"
+#include "serve/model_context.h"
+#include "serve/request.h"
+
+namespace plimsoll::serve {
+
+/// The messages as the template gets them: text parts joined with a newline, or kept as a list when
+/// `takes_parts`; a null content is empty; arguments of tool calls are objects instead of JSON text.
+/// Errors: 400 naming the place, for instance messages[0].content[1].image_url.
+ApiResult<Json> normalise_messages(const Json& messages, bool takes_parts);
+
+/// Reads messages, tools and the template's settings of a request, renders and encodes.
+/// Errors (kept in `fields`): 400 for a fault of the messages, of the template, or when the model has none.
+Prompt read_chat_prompt(Fields& fields, const ModelContext& context);
+
+/// `rendered` cut behind the text of the final message, so that the model goes on with it.
+/// Errors: 400 when the template does not print that text.
+ApiResult<std::string> cut_after_final_message(const std::string& rendered, const Json& final_message);
+
+/// Text of a message: its string, or its text parts joined with a newline.
+std::string message_text(const Json& message);
+
+}  // namespace plimsoll::serve

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/choice_text.h"
+
+#include <algorithm>
+
+namespace plimsoll::serve {
+
+StopMatcher::Found StopMatcher::push(std::string_view text) {
+  held_ += text;
+  Found found;
+  std::size_t at = std::string::npos;
+  for (const std::string& stop : stops_) {
+    const auto position = held_.find(stop);
+    if (position < at) {
+      at = position;
+      found.stop = stop;
+    }
+  }
+  if (found.stop) {
+    found.text = held_.substr(0, at);
+    held_.clear();
+    return found;
+  }
+  // Keep the longest end of the text that a stop string begins with.
+  std::size_t keep = 0;
+  for (const std::string& stop : stops_) {
+    std::size_t length = std::min(stop.size() - 1, held_.size());
+    while (length > keep && held_.compare(held_.size() - length, length, stop, 0, length) != 0) --length;
+    keep = std::max(keep, length);
+  }
+  found.text = held_.substr(0, held_.size() - keep);
+  held_.erase(0, held_.size() - keep);
+  return found;
+}
+
+std::string StopMatcher::flush() {
+  return std::exchange(held_, {});
+}
+
+ChoiceText::ChoiceText(std::shared_ptr<const text::Tokenizer> tokenizer, ChoiceTextOptions options)
+    : matcher_(options.stop), options_(std::move(options)) {
+  if (tokenizer) decoder_.emplace(std::move(tokenizer), options_.skip_special_tokens);
+}
+
+std::string ChoiceText::match(std::string_view text) {
+  if (options_.stop.empty()) return std::string(text);
+  auto found = matcher_.push(text);
+  if (!found.stop) return std::move(found.text);
+  stop_ = found.stop;
+  return options_.include_stop ? found.text + *found.stop : std::move(found.text);
+}
+
+std::string ChoiceText::push(TokenId id) {
+  ++num_tokens_;
+  if (!decoder_) return {};
+  const auto text = decoder_->push(id);
+  if (!text) return {};
+  // The text of the first min_tokens tokens cannot stop the sequence, not even in part.
+  if (num_tokens_ <= options_.min_tokens) return *text;
+  return match(*text);
+}
+
+std::string ChoiceText::flush() {
+  if (!decoder_) return {};
+  std::string text = match(decoder_->flush());
+  if (!stop_) text += matcher_.flush();
+  return text;
+}
+
+ChoiceText::Taken ChoiceText::finished(std::string text, const engine::Output& output) const {
+  Taken taken{.text = std::move(text), .finish = std::nullopt, .stop_reason = {}};
+  if (stop_) {
+    taken.finish = "stop";
+    taken.stop_reason = *stop_;
+  } else if (output.finish) {
+    taken.finish = std::string(engine::to_string(*output.finish));
+    const auto& asked = options_.asked_stop_ids;
+    if (output.stop_token && std::find(asked.begin(), asked.end(), *output.stop_token) != asked.end())
+      taken.stop_reason = *output.stop_token;
+  }
+  return taken;
+}
+
+ChoiceText::Taken ChoiceText::take(const engine::Output& output, std::size_t token) {
+  const bool is_last = output.finish && token + 1 == output.tokens.size();
+  const bool is_stop_token = is_last && output.finish == engine::FinishReason::kStop;
+  std::string text;
+  if (!is_stop_token || options_.include_stop) text = push(output.tokens[token]);
+  if (!is_last) return finished(std::move(text), {});
+  if (!stop_) text += flush();
+  return finished(std::move(text), output);
+}
+
+ChoiceText::Taken ChoiceText::take_end(const engine::Output& output) {
+  return finished(flush(), output);
+}
+
+}  // namespace plimsoll::serve

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/loaded_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/log.h"
+#include "base/mapped_file.h"
+
+namespace plimsoll::serve {
+namespace {
+
+bool has_tokenizer(const artifact::Artifact& artifact) {
+  if (artifact.form() == artifact::Form::kGguf) return !artifact.config()["tokenizer.ggml.tokens"].is_null();
+  return std::any_of(artifact.files().begin(), artifact.files().end(), [](const artifact::File& file) {
+    return file.path == "tokenizer.json" || file.path == "tokenizer.model" || file.path == "tekken.json";
+  });
+}
+
+Status load_template(const LoadOptions& options, const artifact::Artifact& artifact, ModelContext& context) {
+  std::optional<std::string> source;
+  if (!options.chat_template.empty()) {
+    PLIMSOLL_TRY(source, read_file(options.chat_template));
+  } else {
+    source = text::chat_template_source(artifact);
+  }
+  if (!source) return {};
+  auto parsed = text::ChatTemplate::parse(*source);
+  if (parsed) {
+    context.chat_template = std::move(*parsed);
+    return {};
+  }
+  context.template_problem = fmt::format("the chat template cannot be read: {}: {} (line {})",
+                                         parsed.error().type, parsed.error().message, parsed.error().line);
+  if (!options.chat_template.empty())
+    return fail(ErrorCode::kMalformed, context.template_problem, options.chat_template,
+                "correct the template");
+  log_warning(context.template_problem);
+  return {};
+}
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+Result<LoadedModel> load_model(const LoadOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  LoadedModel loaded;
+  PLIMSOLL_TRY(loaded.artifact, artifact::open(options.model));
+  if (auto error = artifact::first_error(loaded.artifact->findings())) return fail(std::move(*error));
+  PLIMSOLL_TRY(loaded.spec, model::read_spec(*loaded.artifact));
+  ModelContext& context = loaded.context;
+  if (has_tokenizer(*loaded.artifact)) {
+    PLIMSOLL_TRY(context.tokenizer, text::load_tokenizer(*loaded.artifact));
+    PLIMSOLL_TRY_VOID(load_template(options, *loaded.artifact, context));
+  }
+  PLIMSOLL_TRY(context.defaults, read_sampling_defaults(*loaded.artifact, options.generation_config));
+  PLIMSOLL_TRY(loaded.engine, engine::Engine::load(loaded.artifact, loaded.spec, options.engine));
+  context.root = without_trailing_slashes(options.model);
+  context.names = options.served_model_names;
+  if (context.names.empty()) context.names.push_back(context.root);
+  context.max_model_len = loaded.engine->memory().max_model_len.value;
+  context.vocab_size = loaded.engine->vocab_size();
+  context.stop_ids = read_stop_ids(*loaded.artifact, context.tokenizer.get());
+  // A stop id beyond the logits can never be chosen, and the engine refuses it.
+  std::erase_if(context.stop_ids, [&](TokenId id) { return id < 0 || id >= context.vocab_size; });
+  loaded.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return loaded;
+}
+
+std::vector<std::string> startup_lines(const engine::MemoryReport& memory, double load_seconds) {
+  const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value) / static_cast<double>(kGiB); };
+  const double concurrency = static_cast<double>(memory.kv_tokens.value) /
+                             static_cast<double>(std::max<std::int64_t>(1, memory.max_model_len.value));
+  const Json exact = Json::object({{"weights_bytes", memory.weights.value},
+                                   {"kv_cache_bytes", memory.kv_cache.value},
+                                   {"kv_bytes_per_token", memory.kv_bytes_per_token.value},
+                                   {"num_blocks", memory.num_blocks.value},
+                                   {"block_size", memory.block_size},
+                                   {"kv_tokens", memory.kv_tokens.value}});
+  return {
+      fmt::format("Model loading took {:.2f} GiB memory and {:.6f} seconds", gib(memory.weights),
+                  load_seconds),
+      fmt::format("Available KV cache memory: {:.2f} GiB", gib(memory.kv_cache)),
+      fmt::format("CPU KV cache size: {} tokens, Maximum concurrency for {} tokens per request: {:.2f}x",
+                  with_commas(memory.kv_tokens.value), with_commas(memory.max_model_len.value), concurrency),
+      "plimsoll memory: " + dump(exact),
+  };
+}
+
+}  // namespace plimsoll::serve

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model folder or file made ready to answer: artifact, engine, tokenizer, template, defaults. `serve` and
+// `generate` load the same way. Owns all of it; the engine belongs to one thread, the context to all.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/engine.h"
+#include "serve/model_context.h"
+
+namespace plimsoll::serve {
+
+struct LoadOptions {
+  std::string model;                            // MODEL as the command line takes it
+  std::vector<std::string> served_model_names;  // default: `model`
+  std::string generation_config = "auto";       // auto, vllm, or a folder
+  std::string chat_template;                    // file that replaces the model's own
+  engine::EngineOptions engine;
+};
+
+struct LoadedModel {
+  std::shared_ptr<const artifact::Artifact> artifact;
+  model::ModelSpec spec;
+  std::unique_ptr<engine::Engine> engine;
+  ModelContext context;
+  double load_seconds = 0.0;
+};
+
+/// Errors: those of artifact::open, its first error finding, model::read_spec, text::load_tokenizer and
+///         engine::Engine::load; kMalformed when --chat-template cannot be read or parsed.
+Result<LoadedModel> load_model(const LoadOptions& options);
+
+/// What a start-up log says of memory, in vLLM's words, and the exact line that `verify` prefers.
+/// Source: CONTRACT item 37; docs/formats/openai_http.md.
+std::vector<std::string> startup_lines(const engine::MemoryReport& memory, double load_seconds);
+
+}  // namespace plimsoll::serve

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions every template sees: jinja2's globals and the two that transformers adds.
+#include <chrono>
+#include <ctime>
+#include <map>
+
+#include "text/jinja/interpreter.h"
+
+namespace plimsoll::text::jinja {
+namespace {
+
+constexpr std::int64_t kMaxRange = 100'000;  // jinja2's sandbox
+
+Value range(Interpreter& run, const Value&, const Arguments& given) {
+  std::int64_t bounds[3] = {0, 0, 1};
+  const std::size_t count = given.positional.size();
+  if (count < 1 || count > 3) return run.type_error("range expected 1 to 3 arguments, got " + std::to_string(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (run.refuse_undefined(given.positional[i])) return {};
+    if (!given.positional[i].as_int(bounds[count == 1 ? 1 : i]))
+      return run.type_error("'" + type_name(given.positional[i]) + "' object cannot be interpreted as an integer");
+  }
+  const auto [start, stop, step] = bounds;
+  if (step == 0) return run.fail("ValueError", "range() arg 3 must not be zero");
+  const double length = (static_cast<double>(stop) - static_cast<double>(start)) / static_cast<double>(step);
+  if (length > static_cast<double>(kMaxRange))
+    return run.fail("OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (100000).");
+  std::vector<Value> items;
+  std::int64_t at = start;
+  // The count is bounded above; adding past the last element must not overflow.
+  while (step > 0 ? at < stop : at > stop) {
+    items.emplace_back(at);
+    if (__builtin_add_overflow(at, step, &at)) break;
+  }
+  return run.sequence(std::move(items), SequenceForm::kRange);
+}
+
+Value make_dict_value(Interpreter& run, const Value&, const Arguments& given) {
+  std::vector<std::pair<Value, Value>> entries;
+  if (!given.positional.empty()) {
+    if (const Dict* dict = given.positional[0].dict()) {
+      entries = dict->entries;
+    } else {
+      for (const Value& pair : run.elements(given.positional[0])) {
+        std::vector<Value> parts = run.elements(pair);
+        if (parts.size() != 2) return run.fail("ValueError", "dictionary update sequence element has the wrong length");
+        entries.emplace_back(parts[0], parts[1]);
+      }
+    }
+  }
+  for (const auto& [name, value] : given.named) entries.emplace_back(Value(name), value);
+  return run.dict(std::move(entries));
+}
+
+Value raise_exception(Interpreter& run, const Value&, const Arguments& given) {
+  const Value* message = given.get(0, "message");
+  if (!message) return run.type_error("raise_exception() missing 1 required positional argument: 'message'");
+  return run.fail("TemplateError", run.to_text(*message));
+}
+
+bool parse_time(std::string_view iso, std::tm& time) {
+  const std::string text(iso);
+  const int found = std::sscanf(text.c_str(), "%d-%d-%d%*1[T ]%d:%d:%d", &time.tm_year, &time.tm_mon, &time.tm_mday,
+                                &time.tm_hour, &time.tm_min, &time.tm_sec);
+  const auto within = [](int value, int low, int high) { return value >= low && value <= high; };
+  if (found < 3 || !within(time.tm_year, 1, 9999) || !within(time.tm_mon, 1, 12) || !within(time.tm_mday, 1, 31) ||
+      !within(time.tm_hour, 0, 23) || !within(time.tm_min, 0, 59) || !within(time.tm_sec, 0, 60))
+    return false;
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  time.tm_isdst = -1;
+  const std::time_t seconds = timegm(&time);  // fills the day of week and year
+  return gmtime_r(&seconds, &time) != nullptr;
+}
+
+Value strftime_now(Interpreter& run, const Value&, const Arguments& given) {
+  const Value* format = given.get(0, "format");
+  if (!format || !format->string()) return run.type_error("strftime() argument 1 must be str");
+  std::tm time{};
+  if (run.now().empty()) {
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    localtime_r(&seconds, &time);
+  } else if (!parse_time(run.now(), time)) {
+    return run.fail("ValueError", "now is no ISO 8601 time: " + std::string(run.now()));
+  }
+  if (format->string()->size() > 1000) return run.fail("LimitError", "time format is too long");
+  std::string text(64 * 1024, '\0');
+  // The blank tells an empty result from one that does not fit.
+  const std::string pattern = *format->string() + " ";
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  text.resize(std::strftime(text.data(), text.size(), pattern.c_str(), &time));
+#pragma GCC diagnostic pop
+  if (text.empty()) return run.fail("LimitError", "time does not fit");
+  text.pop_back();
+  return run.string(std::move(text));
+}
+
+}  // namespace
+
+Value Interpreter::make_namespace(const Arguments& arguments) {
+  if (!charge_bytes(sizeof(Namespace))) return {};
+  auto space = std::make_shared<Namespace>();
+  namespaces_.push_back(space);
+  if (!arguments.positional.empty())
+    if (const Dict* dict = arguments.positional[0].dict())
+      for (const auto& [key, value] : dict->entries) space->set(to_text(key), value);
+  for (const auto& [name, value] : arguments.named) space->set(name, value);
+  for (const auto& [name, value] : space->attributes)
+    if (value.depth() >= kMaxValueDepth) return fail("LimitError", "values are nested too deeply");
+  return space;
+}
+
+std::optional<Value> environment_function(const std::string& name) {
+  static const std::map<std::string, Function, std::less<>> kFunctions = {
+      {"range", range},
+      {"dict", make_dict_value},
+      {"namespace", [](Interpreter& run, const Value&, const Arguments& given) { return run.make_namespace(given); }},
+      {"raise_exception", raise_exception},
+      {"strftime_now", strftime_now}};
+  const auto found = kFunctions.find(name);
+  if (found == kFunctions.end()) return std::nullopt;
+  auto function = std::make_shared<Callable>();
+  function->name = name;
+  function->function = found->second;
+  return Value(CallablePtr(std::move(function)));
+}
+
+Value make_method(const Value& self, const std::string& name, Function function) {
+  auto made = std::make_shared<Callable>();
+  made->kind = Callable::Kind::kMethod;
+  made->name = name;
+  made->self = self;
+  made->function = function;
+  made->depth = self.depth() + 1;
+  return CallablePtr(std::move(made));
+}
+
+}  // namespace plimsoll::text::jinja

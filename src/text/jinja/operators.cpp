@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python's operators with Python's complaints.
+#include <algorithm>
+#include <cmath>
+
+#include "text/jinja/interpreter.h"
+#include "text/jinja/python_format.h"
+#include "text/jinja/unicode.h"
+
+namespace plimsoll::text::jinja {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&#34;";
+    else if (c == '\'')
+      out += "&#39;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+Value Interpreter::unsupported(const std::string& op, const Value& left, const Value& right) {
+  return type_error("unsupported operand type(s) for " + op + ": '" + type_name(left) + "' and '" +
+                    type_name(right) + "'");
+}
+
+Value Interpreter::binary(const std::string& op, const Value& left, const Value& right) {
+  if (failed()) return {};
+  if (op == "%" && left.string()) return percent_format(*this, left, right);
+  if (refuse_undefined(left) || refuse_undefined(right)) return {};
+  if (op == "+" && !left.is_number()) return add(left, right);
+  if (op == "*" && !(left.is_number() && right.is_number())) return multiply(left, right);
+  if (!left.is_number() || !right.is_number()) return unsupported(op == "**" ? "** or pow()" : op, left, right);
+  return arithmetic(op, left, right);
+}
+
+Value Interpreter::add(const Value& left, const Value& right) {
+  if (left.string()) {
+    if (!right.string()) {
+      if (left.is_markup()) return unsupported("+", left, right);
+      return type_error("can only concatenate str (not \"" + type_name(right) + "\") to str");
+    }
+    const bool is_markup = left.is_markup() || right.is_markup();
+    std::string text = is_markup && !left.is_markup() ? escaped(*left.string()) : *left.string();
+    text += is_markup && !right.is_markup() ? escaped(*right.string()) : *right.string();
+    return string(std::move(text), is_markup);
+  }
+  const Sequence* a = left.sequence();
+  if (!a || a->form > SequenceForm::kTuple) return unsupported("+", left, right);
+  const Sequence* b = right.sequence(a->form);
+  if (!b)
+    return type_error("can only concatenate " + type_name(left) + " (not \"" + type_name(right) + "\") to " +
+                      type_name(left));
+  std::vector<Value> items = a->items;
+  items.insert(items.end(), b->items.begin(), b->items.end());
+  return sequence(std::move(items), a->form);
+}
+
+Value Interpreter::multiply(const Value& left, const Value& right) {
+  std::int64_t count = 0;
+  const bool count_is_right = right.as_int(count);
+  if (!count_is_right && !left.as_int(count)) {
+    if (left.string() || left.sequence())
+      return type_error("can't multiply sequence by non-int of type '" + type_name(right) + "'");
+    return unsupported("*", left, right);
+  }
+  const Value& repeated = count_is_right ? left : right;
+  count = std::max<std::int64_t>(count, 0);
+  const std::string* text = repeated.string();
+  const Sequence* list = repeated.sequence();
+  if (!text && (!list || list->form > SequenceForm::kTuple)) return unsupported("*", left, right);
+  const std::size_t unit = text ? text->size() : list->items.size() * sizeof(Value);
+  if (unit != 0 && count > static_cast<std::int64_t>(limits_.output_bytes / unit))
+    return fail("LimitError", "template makes too much data");
+  if (text) {
+    std::string out;
+    for (std::int64_t i = 0; unit != 0 && i < count; ++i) out += *text;
+    return string(std::move(out), repeated.is_markup());
+  }
+  std::vector<Value> items;
+  for (std::int64_t i = 0; unit != 0 && i < count; ++i)
+    items.insert(items.end(), list->items.begin(), list->items.end());
+  return sequence(std::move(items), list->form);
+}
+
+Value Interpreter::arithmetic(const std::string& op, const Value& left, const Value& right) {
+  std::int64_t a = 0, b = 0, result = 0;
+  double x = 0, y = 0;
+  left.as_double(x);
+  right.as_double(y);
+  const bool whole = left.as_int(a) && right.as_int(b);
+  const bool divides = op == "/" || op == "//" || op == "%";
+  if (divides && y == 0.0) {
+    return fail("ZeroDivisionError", op == "/"   ? (whole ? "division by zero" : "float division by zero")
+                                     : whole     ? "integer division or modulo by zero"
+                                     : op == "%" ? "float modulo"
+                                                 : "float floor division by zero");
+  }
+  if (op == "/") return x / y;
+  if (op == "**") {
+    if (!whole || b < 0) return std::pow(x, y);
+    if (!charge_steps(64)) return {};
+    result = 1;
+    for (std::int64_t base = a, power = b; power > 0; power >>= 1) {
+      if ((power & 1) && __builtin_mul_overflow(result, base, &result))
+        return fail("LimitError", "integer is too large");
+      if (power > 1 && __builtin_mul_overflow(base, base, &base)) return fail("LimitError", "integer is too large");
+    }
+    return result;
+  }
+  if (!whole) {
+    if (op == "+") return x + y;
+    if (op == "-") return x - y;
+    if (op == "*") return x * y;
+    if (op == "//") return std::floor(x / y);
+    const double rest = std::fmod(x, y);
+    return rest != 0.0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  }
+  bool overflows = false;
+  if (op == "+")
+    overflows = __builtin_add_overflow(a, b, &result);
+  else if (op == "-")
+    overflows = __builtin_sub_overflow(a, b, &result);
+  else if (op == "*")
+    overflows = __builtin_mul_overflow(a, b, &result);
+  else if (b == -1)  // INT64_MIN // -1 does not fit
+    overflows = op == "//" && __builtin_sub_overflow(std::int64_t{0}, a, &result);
+  else if (op == "//")
+    result = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+  else
+    result = a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+  return overflows ? fail("LimitError", "integer is too large") : Value(result);
+}
+
+bool Interpreter::compare(const std::string& op, const Value& left, const Value& right) {
+  if (!charge_steps(std::min(left.weight(), right.weight()))) return false;
+  if (op == "==" || op == "!=") {
+    for (const Value* side : {&left, &right})
+      if (const Undefined* missing = side->undefined(); missing && missing->is_unsafe) {
+        refuse_undefined(*side);
+        return false;
+      }
+    return left.equals(right) == (op == "==");
+  }
+  if (op == "in") return contains(right, left);
+  if (op == "not in") return !contains(right, left);
+  if (op == "<") return less(left, right, "<");
+  if (op == ">") return less(right, left, ">");
+  // For <= and >= on what is ordered totally here, "not the other way round" is the same; NaN apart.
+  double x = 0, y = 0;
+  if (left.as_double(x) && right.as_double(y)) return op == "<=" ? x <= y : x >= y;
+  return op == "<=" ? !less(right, left, "<=") : !less(left, right, ">=");
+}
+
+// left < right; `op` is what the template wrote (operands of > and <= come swapped) and only names the complaint.
+bool Interpreter::less(const Value& left, const Value& right, const char* op) {
+  if (failed() || refuse_undefined(left) || refuse_undefined(right)) return false;
+  std::int64_t a = 0, b = 0;
+  if (left.as_int(a) && right.as_int(b)) return a < b;
+  double x = 0, y = 0;
+  if (left.as_double(x) && right.as_double(y)) return x < y;
+  if (left.string() && right.string()) return *left.string() < *right.string();
+  const Sequence* one = left.sequence();
+  const Sequence* two = right.sequence();
+  if (one && two && one->form == two->form && one->form <= SequenceForm::kTuple) {
+    for (std::size_t i = 0; i < one->items.size() && i < two->items.size(); ++i)
+      if (!one->items[i].equals(two->items[i])) return less(one->items[i], two->items[i], op);
+    return one->items.size() < two->items.size();
+  }
+  const bool is_swapped = op[0] == '>' ? op[1] == '\0' : op[1] == '=';
+  type_error(std::string("'") + op + "' not supported between instances of '" +
+             type_name(is_swapped ? right : left) + "' and '" + type_name(is_swapped ? left : right) + "'");
+  return false;
+}
+
+bool Interpreter::contains(const Value& container, const Value& element) {
+  if (failed()) return false;
+  if (container.is_undefined()) {
+    if (container.undefined()->is_unsafe) refuse_undefined(container);
+    return false;
+  }
+  if (const std::string* text = container.string()) {
+    if (const std::string* part = element.string()) return text->find(*part) != std::string::npos;
+    type_error("'in <string>' requires string as left operand, not " + type_name(element));
+    return false;
+  }
+  if (const Dict* dict = container.dict()) {
+    if (!element.dict() && !element.sequence(SequenceForm::kList)) return dict->find(element) != nullptr;
+    type_error("unhashable type: '" + type_name(element) + "'");
+    return false;
+  }
+  if (const Sequence* list = container.sequence()) {
+    if (!charge_steps(static_cast<std::int64_t>(list->items.size()) / 16 + element.weight())) return false;
+    return std::any_of(list->items.begin(), list->items.end(),
+                       [&](const Value& item) { return item.is_same(element) || item.equals(element); });
+  }
+  type_error("argument of type '" + type_name(container) + "' is not iterable");
+  return false;
+}
+
+std::vector<Value> Interpreter::elements(const Value& value) {
+  if (failed()) return {};
+  if (value.is_undefined()) {
+    if (value.undefined()->is_unsafe) refuse_undefined(value);
+    return {};
+  }
+  std::vector<Value> items;
+  if (const Sequence* list = value.sequence()) {
+    items = list->items;
+  } else if (const Dict* dict = value.dict()) {
+    for (const auto& entry : dict->entries) items.push_back(entry.first);
+  } else if (const std::string* text = value.string()) {
+    if (!charge_bytes(text->size() * sizeof(Value))) return {};
+    for (const char32_t c : to_code_points(*text)) items.emplace_back(to_utf8(std::u32string(1, c)));
+  } else if (const Loop* loop = value.loop()) {
+    items.assign(loop->items.begin() + static_cast<std::ptrdiff_t>(loop->position), loop->items.end());
+  } else {
+    type_error("'" + type_name(value) + "' object is not iterable");
+  }
+  charge_bytes(items.size() * sizeof(Value));
+  return items;
+}
+
+}  // namespace plimsoll::text::jinja

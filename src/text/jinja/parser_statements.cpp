@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements, and the list of template text, prints and blocks between them.
+#include <algorithm>
+
+#include "text/jinja/parser.h"
+
+namespace plimsoll::text::jinja {
+
+void Parser::run() {
+  program_.body = body({}, false);
+  if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second);
+}
+
+void Parser::expect_block_end() {
+  if (current().kind != TokenKind::kBlockEnd) {
+    fail("expected token 'end of statement block', got '" + describe(current()) + "'");
+    return;
+  }
+  next();
+}
+
+// Nodes up to one of the `ends` tags, which becomes the current token (or is passed with drop_needle).
+std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool drop_needle) {
+  const Depth depth(*this);
+  std::vector<Node*> nodes;
+  while (!failed()) {
+    if (current().kind == TokenKind::kEnd) {
+      if (!ends.empty())
+        fail("Unexpected end of template. Jinja was looking for the following tags: '" +
+             std::string(ends.back()) + "'.");
+      break;
+    }
+    if (current().kind == TokenKind::kData) {
+      Node* node = make(NodeKind::kText, current().line);
+      node->text = current().text;
+      nodes.push_back(node);
+      next();
+    } else if (current().kind == TokenKind::kVariableBegin) {
+      output(nodes);
+    } else {
+      next();  // block begin
+      if (std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return at_name(end); })) {
+        if (drop_needle) next();
+        return nodes;
+      }
+      nodes.push_back(statement());
+    }
+  }
+  return nodes;
+}
+
+void Parser::output(std::vector<Node*>& nodes) {
+  next();
+  Node* value = tuple(true, false);
+  Node* node = make(NodeKind::kOutput, value->line);
+  node->children = {value};
+  nodes.push_back(node);
+  if (!failed() && current().kind != TokenKind::kVariableEnd)
+    fail("expected token 'end of print statement', got '" + describe(current()) + "'");
+  next();
+}
+
+// The body of a tag that closes with `end`: "%} ... {% end %}", in a new scope for unknown filters.
+std::vector<Node*> Parser::inner_body(std::string_view end) {
+  expect_block_end();
+  const int soft = std::exchange(soft_, 0);
+  auto nodes = body({end}, true);
+  soft_ = soft;
+  return nodes;
+}
+
+Node* Parser::statement() {
+  const Token tag = current();
+  if (tag.kind != TokenKind::kName) return fail("tag name expected");
+  Node* node = nullptr;
+  if (skip_name("if"))
+    node = if_statement();
+  else if (skip_name("for"))
+    node = for_statement();
+  else if (skip_name("set"))
+    node = set_statement();
+  else if (skip_name("macro"))
+    node = macro_statement();
+  else if (skip_name("call"))
+    node = call_block();
+  else if (skip_name("with"))
+    node = with_statement();
+  else if (skip_name("generation"))
+    node = scope_statement("endgeneration", false);
+  else if (skip_name("block"))
+    node = scope_statement("endblock", true);
+  else if (skip_name("autoescape"))
+    node = scope_statement("endautoescape", true);
+  else if (skip_name("break"))
+    node = loop_jump(NodeKind::kBreak);
+  else if (skip_name("continue"))
+    node = loop_jump(NodeKind::kContinue);
+  else if (skip_name("print")) {
+    node = make(NodeKind::kOutput, tag.line);
+    node->children = {tuple(true, false)};
+  } else if (skip_name("filter")) {
+    node = make(NodeKind::kFilterBlock, tag.line);
+    node->children = {filters(nullptr, true)};
+    node->body = inner_body("endfilter");
+  } else if (tag.text == "extends" || tag.text == "include" || tag.text == "import" || tag.text == "from") {
+    return fail("a chat template is one text: there is no loader for '" + tag.text + "'", 0, "TypeError");
+  } else {
+    return fail("Encountered unknown tag '" + tag.text + "'.");
+  }
+  node->line = tag.line;
+  expect_block_end();
+  return node;
+}
+
+Node* Parser::loop_jump(NodeKind kind) {
+  if (loop_depth_ == 0) return fail("'" + std::string(kind == NodeKind::kBreak ? "break" : "continue") + "' outside loop");
+  return make(kind, current().line);
+}
+
+Node* Parser::if_statement() {
+  Node* node = make(NodeKind::kIf, current().line);
+  Node* branch = node;
+  ++soft_;
+  while (!failed()) {
+    branch->children = {tuple(false, false)};
+    expect_block_end();
+    branch->body = body({"elif", "else", "endif"}, false);
+    if (at_name("elif")) {
+      Node* other = make(NodeKind::kIf, current().line);
+      next();
+      branch->else_body = {other};
+      branch = other;
+      continue;
+    }
+    if (skip_name("else")) {
+      expect_block_end();
+      branch->else_body = body({"endif"}, false);
+    }
+    next();  // endif
+    break;
+  }
+  --soft_;
+  return node;
+}
+
+Node* Parser::for_statement() {
+  Node* node = make(NodeKind::kFor, current().line);
+  node->target = assign_target(true, false, true);
+  if (!skip_name("in")) fail("expected token 'in', got '" + describe(current()) + "'");
+  Node* iterable = tuple(false, false, "recursive");
+  Node* filter = skip_name("if") ? expression() : nullptr;
+  node->children = {iterable, filter};
+  node->is_recursive = skip_name("recursive");
+  expect_block_end();
+  const int soft = std::exchange(soft_, 0);
+  ++loop_depth_;
+  node->body = body({"endfor", "else"}, false);
+  --loop_depth_;
+  if (skip_name("else")) {
+    expect_block_end();
+    node->else_body = body({"endfor"}, false);
+  }
+  next();  // endfor
+  soft_ = soft;
+  return node;
+}
+
+Node* Parser::single_target(bool with_namespace) {
+  const Token token = current();
+  Node* node = make(NodeKind::kName, token.line);
+  node->text = expect_name();
+  if (failed()) return node;
+  if (with_namespace && skip_operator(".")) {
+    node->kind = NodeKind::kNamespaceRef;
+    node->names = {expect_name()};
+  } else {
+    for (const char* reserved : {"true", "false", "none", "True", "False", "None"})
+      if (token.text == reserved) return fail("can't assign to 'const'", token.line);
+  }
+  node->name = program_.intern(node->text);
+  return node;
+}
+
+Node* Parser::assign_target(bool with_tuple, bool with_namespace, bool stops_at_in) {
+  const Depth depth(*this);
+  const int line = current().line;
+  std::vector<Node*> items;
+  bool is_tuple = false;
+  while (!failed()) {
+    if (!items.empty() && (current().kind == TokenKind::kBlockEnd || at_operator("=") || at_operator(")") ||
+                           (stops_at_in && at_name("in"))))
+      break;
+    if (skip_operator("(")) {
+      items.push_back(assign_target(true, with_namespace, false));
+      expect_operator(")");
+    } else {
+      items.push_back(single_target(with_namespace));
+    }
+    if (!with_tuple || !skip_operator(",")) break;
+    is_tuple = true;
+  }
+  if (!is_tuple && !items.empty()) return items[0];
+  Node* node = make(NodeKind::kTuple, line);
+  node->children = std::move(items);
+  return node;
+}
+
+Node* Parser::set_statement() {
+  Node* node = make(NodeKind::kSet, current().line);
+  node->target = assign_target(true, true, false);
+  if (skip_operator("=")) {
+    node->children = {tuple(true, false)};
+    return node;
+  }
+  node->kind = NodeKind::kSetBlock;
+  node->children = {at_operator("|") ? filters(nullptr, false) : nullptr};
+  node->body = inner_body("endset");
+  return node;
+}
+
+// "(a, b=1)" of a macro or call block.
+void Parser::signature(Node* macro) {
+  expect_operator("(");
+  while (!failed() && !at_operator(")")) {
+    if (!macro->parameters.empty()) expect_operator(",");
+    Node* parameter = single_target(false);
+    macro->parameters.push_back(parameter->name);
+    if (skip_operator("="))
+      macro->defaults.push_back(expression());
+    else if (!macro->defaults.empty())
+      fail("non-default argument follows default argument");
+  }
+  expect_operator(")");
+}
+
+Node* Parser::macro_statement() {
+  Node* node = make(NodeKind::kMacro, current().line);
+  const Node* name = single_target(false);
+  node->text = name->text;
+  node->name = name->name;
+  macros_.push_back(node);
+  const int loops = std::exchange(loop_depth_, 0);
+  signature(node);
+  node->body = inner_body("endmacro");
+  loop_depth_ = loops;
+  macros_.pop_back();
+  return node;
+}
+
+Node* Parser::call_block() {
+  Node* node = make(NodeKind::kCallBlock, current().line);
+  node->text = "caller";
+  macros_.push_back(node);
+  if (at_operator("(")) signature(node);
+  macros_.pop_back();
+  Node* callee = expression();
+  if (!failed() && callee->kind != NodeKind::kCall) return fail("expected call");
+  node->children = {callee};
+  macros_.push_back(node);
+  const int loops = std::exchange(loop_depth_, 0);
+  node->body = inner_body("endcall");
+  loop_depth_ = loops;
+  macros_.pop_back();
+  return node;
+}
+
+Node* Parser::with_statement() {
+  Node* node = make(NodeKind::kWith, current().line);
+  while (!failed() && current().kind != TokenKind::kBlockEnd) {
+    if (!node->parameters.empty()) expect_operator(",");
+    node->parameters.push_back(single_target(false)->name);
+    expect_operator("=");
+    node->children.push_back(expression());
+  }
+  node->body = inner_body("endwith");
+  return node;
+}
+
+Node* Parser::scope_statement(std::string_view end, bool has_argument) {
+  Node* node = make(NodeKind::kScope, current().line);
+  // A block's name, autoescape's expression: nothing to extend and nothing to escape in a chat template.
+  while (has_argument && current().kind != TokenKind::kBlockEnd && current().kind != TokenKind::kEnd) next();
+  node->body = inner_body(end);
+  if (has_argument && current().kind == TokenKind::kName) next();  // {% endblock name %}
+  return node;
+}
+
+}  // namespace plimsoll::text::jinja

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters on sequences and mappings.
+#include <algorithm>
+#include <array>
+
+#include "text/jinja/filters.h"
+#include "text/jinja/interpreter.h"
+#include "text/jinja/python_format.h"
+#include "text/jinja/unicode.h"
+
+namespace plimsoll::text::jinja {
+namespace {
+
+// The value at a dotted path ("function.name", "0"), as make_attrgetter of jinja2.
+Value path_value(Interpreter& run, Value value, const Value& path) {
+  const std::string* dotted = path.string();
+  if (!dotted) return run.item(value, path);
+  for (std::size_t at = 0; at <= dotted->size();) {
+    const std::size_t dot = std::min(dotted->find('.', at), dotted->size());
+    const std::string part = dotted->substr(at, dot - at);
+    const bool is_index = !part.empty() && part.size() < 10 &&
+                          part.find_first_not_of("0123456789") == std::string::npos;
+    value = run.item(value, is_index ? Value(std::atoi(part.c_str())) : Value(part));
+    at = dot + 1;
+  }
+  return value;
+}
+
+Value folded_case(Interpreter&, const Value& value) {
+  return value.string() ? Value(to_lower(*value.string())) : value;
+}
+
+// The key to compare an element by: its attribute, in lower case unless case counts.
+Value sort_key(Interpreter& run, const Value& element, const Value* attribute, bool is_case_sensitive) {
+  Value key = attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element;
+  return is_case_sensitive ? key : folded_case(run, key);
+}
+
+bool flag(const Value* value) { return value && value->is_true(); }
+
+// Sorts by key, stable. Comparisons may fail; the order then no longer matters.
+std::vector<Value> sorted(Interpreter& run, std::vector<Value> items, std::vector<Value> keys, bool is_reversed) {
+  std::vector<std::size_t> order(items.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::int64_t weight = 1;
+  for (const Value& key : keys) weight = std::max(weight, key.weight());
+  for (std::size_t n = items.size(); n > 1; n /= 2)
+    if (!run.charge_steps(static_cast<std::int64_t>(items.size()) * weight)) return {};
+  for (std::size_t i = 1; i < keys.size() && !run.failed(); ++i) run.less(keys[i], keys[i - 1]);
+  if (run.failed()) return {};
+  // After a pair that cannot be compared every comparison is false: an order still, of a result that is lost.
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return is_reversed ? run.less(keys[b], keys[a]) : run.less(keys[a], keys[b]);
+  });
+  std::vector<Value> out;
+  for (const std::size_t i : order) out.push_back(items[i]);
+  return out;
+}
+
+Value length(Interpreter& run, const Value& value, const Arguments&) {
+  if (value.is_undefined()) {
+    run.charge_steps(1);
+    return value.undefined()->is_unsafe && run.refuse_undefined(value) ? Value() : Value(0);
+  }
+  if (value.string()) return static_cast<std::int64_t>(num_code_points(*value.string()));
+  if (const Dict* dict = value.dict()) return static_cast<std::int64_t>(dict->entries.size());
+  if (const Loop* loop = value.loop()) return static_cast<std::int64_t>(loop->items.size());
+  const Sequence* list = value.sequence();
+  if (!list || list->form == SequenceForm::kGenerator)
+    return run.type_error("object of type '" + type_name(value) + "' has no len()");
+  return static_cast<std::int64_t>(list->items.size());
+}
+
+Value list_filter(Interpreter& run, const Value& value, const Arguments&) {
+  return run.sequence(run.elements(value));
+}
+
+Value items_filter(Interpreter& run, const Value& value, const Arguments&) {
+  if (value.is_undefined()) return run.sequence({}, SequenceForm::kGenerator);
+  const Dict* dict = value.dict();
+  if (!dict) return run.type_error("Can only get item pairs from a mapping.");
+  std::vector<Value> pairs;
+  for (const auto& [key, element] : dict->entries) pairs.push_back(make_tuple({key, element}));
+  return run.sequence(std::move(pairs), SequenceForm::kGenerator);
+}
+
+Value first(Interpreter& run, const Value& value, const Arguments&) {
+  std::vector<Value> items = run.elements(value);
+  return items.empty() ? Interpreter::undefined("No first item, sequence was empty.") : items.front();
+}
+
+Value last(Interpreter& run, const Value& value, const Arguments&) {
+  if (value.sequence(SequenceForm::kGenerator)) return run.type_error("'generator' object is not reversible");
+  std::vector<Value> items = run.elements(value);
+  return items.empty() ? Interpreter::undefined("No last item, sequence was empty.") : items.back();
+}
+
+Value join(Interpreter& run, const Value& value, const Arguments& given) {
+  const Value* separator = given.get(0, "d");
+  const Value* attribute = given.get(1, "attribute");
+  const std::string between = separator ? run.to_text(*separator) : "";
+  std::string out;
+  bool is_first = true;
+  for (const Value& element : run.elements(value)) {
+    if (!std::exchange(is_first, false)) out += between;
+    out += run.to_text(attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
+    if (!run.charge_bytes(between.size())) return {};
+  }
+  return run.string(std::move(out));
+}
+
+Value map_filter(Interpreter& run, const Value& value, const Arguments& given) {
+  if (!value.is_true()) return run.sequence({}, SequenceForm::kGenerator);  // None too
+  std::vector<Value> out;
+  const Value* attribute = given.positional.empty() ? given.get(0, "attribute") : nullptr;
+  if (given.positional.empty() && !attribute) return run.fail("FilterArgumentError", "map requires a filter argument");
+  const Value* otherwise = nullptr;
+  for (const auto& [name, argument] : given.named)
+    if (name == "default") otherwise = &argument;
+  Arguments rest;
+  std::string filter;
+  if (!attribute) {
+    filter = run.to_text(given.positional[0]);
+    rest.positional.assign(given.positional.begin() + 1, given.positional.end());
+    rest.named = given.named;
+  }
+  for (const Value& element : run.elements(value)) {
+    if (!run.charge_steps(1)) return {};
+    Value mapped = attribute ? path_value(run, element, *attribute) : run.apply_filter(filter, element, rest);
+    out.push_back(mapped.is_undefined() && attribute && otherwise ? *otherwise : std::move(mapped));
+  }
+  return run.sequence(std::move(out), SequenceForm::kGenerator);
+}
+
+template <bool kKeeps, bool kByAttribute>
+Value select(Interpreter& run, const Value& value, const Arguments& given) {
+  if (!value.is_true()) return run.sequence({}, SequenceForm::kGenerator);  // None too
+  std::size_t used = 0;
+  Value attribute;
+  if (kByAttribute) {
+    if (given.positional.empty()) return run.fail("FilterArgumentError", "Missing parameter for attribute name");
+    attribute = given.positional[used++];
+  }
+  std::string test;
+  Arguments rest;
+  if (used < given.positional.size()) {
+    test = run.to_text(given.positional[used++]);
+    rest.positional.assign(given.positional.begin() + static_cast<std::ptrdiff_t>(used), given.positional.end());
+    rest.named = given.named;
+  }
+  std::vector<Value> out;
+  for (Value& element : run.elements(value)) {
+    if (!run.charge_steps(1)) return {};
+    const Value tested = kByAttribute ? path_value(run, element, attribute) : element;
+    const bool is_true = test.empty() ? tested.is_true() : run.apply_test(test, tested, rest);
+    if (is_true == kKeeps) out.push_back(std::move(element));
+  }
+  return run.sequence(std::move(out), SequenceForm::kGenerator);
+}
+
+Value sort_filter(Interpreter& run, const Value& value, const Arguments& given) {
+  const bool is_case_sensitive = flag(given.get(1, "case_sensitive"));
+  const Value* attribute = given.get(2, "attribute");
+  std::vector<Value> items = run.elements(value), keys;
+  for (const Value& element : items) keys.push_back(sort_key(run, element, attribute, is_case_sensitive));
+  return run.sequence(sorted(run, std::move(items), std::move(keys), flag(given.get(0, "reverse"))));
+}
+
+Value dictsort(Interpreter& run, const Value& value, const Arguments& given) {
+  const Dict* dict = value.dict();
+  if (run.refuse_undefined(value)) return {};
+  if (!dict) return run.type_error("'" + type_name(value) + "' object has no attribute 'items'");
+  const bool is_case_sensitive = flag(given.get(0, "case_sensitive"));
+  const Value* by = given.get(1, "by");
+  const bool by_value = by && by->string() && *by->string() == "value";
+  std::vector<Value> items, keys;
+  for (const auto& [key, element] : dict->entries) {
+    items.push_back(make_tuple({key, element}));
+    keys.push_back(sort_key(run, by_value ? element : key, nullptr, is_case_sensitive));
+  }
+  return run.sequence(sorted(run, std::move(items), std::move(keys), flag(given.get(2, "reverse"))));
+}
+
+Value unique(Interpreter& run, const Value& value, const Arguments& given) {
+  const bool is_case_sensitive = flag(given.get(0, "case_sensitive"));
+  const Value* attribute = given.get(1, "attribute");
+  std::vector<Value> out, seen;
+  for (Value& element : run.elements(value)) {
+    Value key = sort_key(run, element, attribute, is_case_sensitive);
+    if (key.dict() || key.sequence(SequenceForm::kList))
+      return run.type_error("unhashable type: '" + type_name(key) + "'");
+    if (!run.charge_steps(static_cast<std::int64_t>(seen.size()) / 16 + 1)) return {};
+    if (std::any_of(seen.begin(), seen.end(), [&](const Value& other) { return other.equals(key); })) continue;
+    seen.push_back(std::move(key));
+    out.push_back(std::move(element));
+  }
+  return run.sequence(std::move(out), SequenceForm::kGenerator);
+}
+
+template <bool kWantsMax>
+Value extreme(Interpreter& run, const Value& value, const Arguments& given) {
+  const bool is_case_sensitive = flag(given.get(0, "case_sensitive"));
+  const Value* attribute = given.get(1, "attribute");
+  const std::vector<Value> items = run.elements(value);
+  if (items.empty()) return Interpreter::undefined("No aggregated item, sequence was empty.");
+  std::size_t best = 0;
+  Value best_key = sort_key(run, items[0], attribute, is_case_sensitive);
+  for (std::size_t i = 1; i < items.size() && run.charge_steps(1); ++i) {
+    Value key = sort_key(run, items[i], attribute, is_case_sensitive);
+    if (kWantsMax ? !run.less(best_key, key) : !run.less(key, best_key)) continue;
+    best = i;
+    best_key = std::move(key);
+  }
+  return items[best];
+}
+
+Value sum(Interpreter& run, const Value& value, const Arguments& given) {
+  const Value* attribute = given.get(0, "attribute");
+  const Value* start = given.get(1, "start");
+  Value total = start ? *start : Value(0);
+  for (const Value& element : run.elements(value)) {
+    total = run.binary("+", total, attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
+    if (run.failed()) return {};
+  }
+  return total;
+}
+
+Value reverse(Interpreter& run, const Value& value, const Arguments&) {
+  if (const std::string* text = value.string()) {
+    const std::u32string wide = to_code_points(*text);
+    return run.string(to_utf8(std::u32string(wide.rbegin(), wide.rend())));
+  }
+  std::vector<Value> items = run.elements(value);
+  std::reverse(items.begin(), items.end());
+  return run.sequence(std::move(items), SequenceForm::kGenerator);
+}
+
+Value batch(Interpreter& run, const Value& value, const Arguments& given) {
+  std::int64_t size = 0;
+  const Value* count = given.get(0, "linecount");
+  const Value* fill = given.get(1, "fill_with");
+  if (!count || !count->as_int(size) || size < 1) return run.type_error("batch expects a positive number of items");
+  std::vector<Value> out, row;
+  for (Value& element : run.elements(value)) {
+    row.push_back(std::move(element));
+    if (static_cast<std::int64_t>(row.size()) == size) out.push_back(run.sequence(std::exchange(row, {})));
+  }
+  if (!row.empty()) {
+    if (fill && !fill->is_none() && run.charge_bytes(static_cast<std::size_t>(size) * sizeof(Value)))
+      row.resize(static_cast<std::size_t>(size), *fill);
+    out.push_back(run.sequence(std::move(row)));
+  }
+  return run.sequence(std::move(out), SequenceForm::kGenerator);
+}
+
+Value groupby(Interpreter& run, const Value& value, const Arguments& given) {
+  const Value* attribute = given.get(0, "attribute");
+  if (!attribute) return run.type_error("do_groupby() missing 1 required positional argument: 'attribute'");
+  const bool is_case_sensitive = flag(given.get(2, "case_sensitive"));
+  std::vector<Value> items = run.elements(value), keys;
+  for (const Value& element : items) keys.push_back(sort_key(run, element, attribute, is_case_sensitive));
+  std::vector<Value> groups, group;
+  Value key;
+  const auto finish = [&] {
+    if (!group.empty())
+      groups.push_back(make_tuple({path_value(run, group[0], *attribute), run.sequence(std::exchange(group, {}))}));
+  };
+  for (Value& element : sorted(run, std::move(items), std::move(keys), false)) {
+    Value next = sort_key(run, element, attribute, is_case_sensitive);
+    if (!group.empty() && !next.equals(key)) finish();
+    key = std::move(next);
+    group.push_back(std::move(element));
+  }
+  finish();
+  return run.sequence(std::move(groups));
+}
+
+constexpr std::array kSequenceFilters = {
+    FilterEntry{"batch", batch},
+    FilterEntry{"count", length},
+    FilterEntry{"dictsort", dictsort},
+    FilterEntry{"first", first},
+    FilterEntry{"groupby", groupby},
+    FilterEntry{"items", items_filter},
+    FilterEntry{"join", join},
+    FilterEntry{"last", last},
+    FilterEntry{"length", length},
+    FilterEntry{"list", list_filter},
+    FilterEntry{"map", map_filter},
+    FilterEntry{"max", extreme<true>},
+    FilterEntry{"min", extreme<false>},
+    FilterEntry{"reject", select<false, false>},
+    FilterEntry{"rejectattr", select<false, true>},
+    FilterEntry{"reverse", reverse},
+    FilterEntry{"select", select<true, false>},
+    FilterEntry{"selectattr", select<true, true>},
+    FilterEntry{"sort", sort_filter},
+    FilterEntry{"sum", sum},
+    FilterEntry{"unique", unique},
+};
+
+}  // namespace
+
+Function sequence_filter(std::string_view name) {
+  for (const FilterEntry& entry : kSequenceFilters)
+    if (entry.name == name) return entry.function;
+  return nullptr;
+}
+
+}  // namespace plimsoll::text::jinja

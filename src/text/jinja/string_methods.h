@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python's methods of str.
+#pragma once
+
+#include <string_view>
+
+#include "text/jinja/callable.h"
+
+namespace plimsoll::text::jinja {
+
+/// The method, or null when str has none of this name (or none that templates are known to use).
+Function string_method(std::string_view name);
+
+/// str.replace: every occurrence, or the first `count` when not negative; an empty `from` matches between
+/// characters.
+std::string replaced(std::string_view text, std::string_view from, std::string_view to, std::int64_t count);
+/// str.splitlines() without line ends.
+std::vector<std::string> split_lines(std::string_view text);
+
+}  // namespace plimsoll::text::jinja

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters on text and numbers, tojson as transformers defines it.
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "text/jinja/filters.h"
+#include "text/jinja/interpreter.h"
+#include "text/jinja/parser.h"
+#include "text/jinja/python_format.h"
+#include "text/jinja/string_methods.h"
+#include "text/jinja/unicode.h"
+
+namespace plimsoll::text::jinja {
+namespace {
+
+constexpr std::int64_t kMaxIndent = 1000;
+
+Value tojson(Interpreter& run, const Value& value, const Arguments& given) {
+  JsonFormat format;
+  if (const Value* ascii = given.get(0, "ensure_ascii")) format.ensure_ascii = ascii->is_true();
+  if (const Value* indent = given.get(1, "indent"); indent && !indent->is_none()) {
+    std::int64_t width = 0;
+    if (const std::string* text = indent->string())
+      format.indent = *text;
+    else if (indent->as_int(width))
+      format.indent = std::string(static_cast<std::size_t>(std::clamp<std::int64_t>(width, 0, kMaxIndent)), ' ');
+    else
+      return run.type_error("can't multiply sequence by non-int of type '" + type_name(*indent) + "'");
+    format.item_separator = ",";
+  }
+  if (const Value* separators = given.get(2, "separators"); separators && !separators->is_none()) {
+    const std::vector<Value> pair = run.elements(*separators);
+    if (pair.size() != 2 || !pair[0].string() || !pair[1].string())
+      return run.fail("ValueError", "separators must be two strings");
+    format.item_separator = *pair[0].string();
+    format.key_separator = *pair[1].string();
+  }
+  if (const Value* sort = given.get(3, "sort_keys")) format.sort_keys = sort->is_true();
+  const std::size_t indent_bytes = format.indent ? format.indent->size() * static_cast<std::size_t>(value.depth()) : 0;
+  if (!run.charge_steps(value.weight()) ||
+      !run.charge_bytes(static_cast<std::size_t>(value.weight()) *
+                        (indent_bytes + format.item_separator.size() + format.key_separator.size())))
+    return {};
+  std::string bad_type;
+  auto text = python_json(value, format, bad_type);
+  if (!text) return run.type_error("Object of type " + bad_type + " is not JSON serializable");
+  return run.string(std::move(*text));
+}
+
+Value trim(Interpreter& run, const Value& value, const Arguments& given) {
+  const Value* characters = given.get(0, "chars");
+  const std::string text = run.to_text(value);
+  return run.string(
+      std::string(strip(text, Side::kBoth, characters ? characters->string() : nullptr)), value.is_markup());
+}
+
+template <std::string (*kChange)(std::string_view)>
+Value change_case(Interpreter& run, const Value& value, const Arguments&) {
+  return run.string(kChange(run.to_text(value)), value.is_markup());
+}
+
+// jinja's title differs from str.title: words begin after blanks, hyphens and opening brackets.
+std::string jinja_title(std::string_view utf8) {
+  std::u32string word;
+  std::string out;
+  const auto finish = [&] {
+    out += capitalize(to_utf8(word));
+    word.clear();
+  };
+  for (const char32_t c : to_code_points(utf8)) {
+    const bool is_break = is_python_space(c) || std::u32string_view(U"-({[<").find(c) != std::u32string_view::npos;
+    if (!is_break) {
+      word += c;
+      continue;
+    }
+    finish();
+    out += to_utf8(std::u32string(1, c));
+  }
+  finish();
+  return out;
+}
+
+Value string_filter(Interpreter& run, const Value& value, const Arguments&) {
+  return value.is_string() ? value : run.string(run.to_text(value));
+}
+
+Value safe(Interpreter& run, const Value& value, const Arguments&) { return run.string(run.to_text(value), true); }
+
+Value escape(Interpreter& run, const Value& value, const Arguments&) {
+  if (value.is_markup()) return value;
+  // Adding to an empty Markup escapes.
+  return run.binary("+", Value("", true), Value(run.to_text(value)));
+}
+
+Value default_filter(Interpreter&, const Value& value, const Arguments& given) {
+  const Value* otherwise = given.get(0, "default_value");
+  const Value* boolean = given.get(1, "boolean");
+  if (value.is_undefined() || (boolean && boolean->is_true() && !value.is_true()))
+    return otherwise ? *otherwise : Value("");
+  return value;
+}
+
+Value replace_filter(Interpreter& run, const Value& value, const Arguments& given) {
+  const Value* from = given.get(0, "old");
+  const Value* to = given.get(1, "new");
+  if (!from || !to) return run.type_error("do_replace() missing required positional arguments");
+  std::int64_t count = -1;
+  if (const Value* limit = given.get(2, "count"); limit && !limit->is_none()) limit->as_int(count);
+  const std::string text = run.to_text(value), old_text = run.to_text(*from), new_text = run.to_text(*to);
+  const std::size_t most = text.size() / std::max<std::size_t>(old_text.size(), 1) + 1;
+  if (!run.charge_bytes(most * new_text.size() / 8)) return {};
+  return run.string(replaced(text, old_text, new_text, count));
+}
+
+Value indent(Interpreter& run, const Value& value, const Arguments& given) {
+  std::string by(4, ' ');
+  if (const Value* width = given.get(0, "width")) {
+    std::int64_t count = 0;
+    if (const std::string* text = width->string())
+      by = *text;
+    else if (width->as_int(count))
+      by.assign(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, kMaxIndent)), ' ');
+  }
+  const Value* first = given.get(1, "first");
+  const Value* blank = given.get(2, "blank");
+  if (run.refuse_undefined(value)) return {};
+  if (!value.string()) return run.binary("+", value, Value("\n"));  // the complaint of `s += newline`
+  const std::vector<std::string> lines = split_lines(*value.string() + "\n");
+  if (!run.charge_bytes(lines.size() * by.size())) return {};
+  std::string out = first && first->is_true() ? by : "";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i) out += '\n';
+    if (i && ((blank && blank->is_true()) || !lines[i].empty())) out += by;
+    out += lines[i];
+  }
+  return run.string(std::move(out), value.is_markup());
+}
+
+Value to_int(Interpreter& run, const Value& value, const Arguments& given) {
+  const Value* otherwise = given.get(0, "default");
+  std::int64_t base = 10;
+  if (const Value* radix = given.get(1, "base")) radix->as_int(base);
+  if (run.refuse_undefined(value)) return {};
+  std::int64_t whole = 0;
+  if (value.as_int(whole)) return whole;
+  double number = NAN;
+  if (const std::string* text = value.string()) {
+    std::string trimmed(strip(*text, Side::kBoth));
+    if (trimmed.starts_with('+')) trimmed.erase(0, 1);
+    const auto [end, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), whole,
+                                              base >= 2 && base <= 36 ? static_cast<int>(base) : 10);
+    if (error == std::errc{} && end == trimmed.data() + trimmed.size() && !trimmed.empty()) return whole;
+    char* stop = nullptr;
+    number = trimmed.empty() ? NAN : std::strtod(trimmed.c_str(), &stop);
+    if (stop && *stop) number = NAN;
+  } else {
+    value.as_double(number);
+  }
+  if (std::fabs(number) < 9e18) return static_cast<std::int64_t>(number);
+  return otherwise ? *otherwise : Value(0);
+}
+
+Value to_float(Interpreter& run, const Value& value, const Arguments& given) {
+  const Value* otherwise = given.get(0, "default");
+  if (run.refuse_undefined(value)) return {};
+  double number = 0;
+  if (value.as_double(number)) return number;
+  if (const std::string* text = value.string()) {
+    const std::string trimmed(strip(*text, Side::kBoth));
+    char* stop = nullptr;
+    number = std::strtod(trimmed.c_str(), &stop);
+    if (!trimmed.empty() && stop && !*stop) return number;
+  }
+  return otherwise ? *otherwise : Value(0.0);
+}
+
+Value absolute(Interpreter& run, const Value& value, const Arguments&) {
+  std::int64_t whole = 0;
+  double number = 0;
+  if (run.refuse_undefined(value)) return {};
+  if (value.as_int(whole)) return whole == INT64_MIN ? run.fail("LimitError", "integer is too large") : Value(std::abs(whole));
+  if (value.as_double(number)) return std::fabs(number);
+  return run.type_error("bad operand type for abs(): '" + type_name(value) + "'");
+}
+
+Value round_filter(Interpreter& run, const Value& value, const Arguments& given) {
+  std::int64_t precision = 0;
+  if (const Value* digits = given.get(0, "precision")) digits->as_int(precision);
+  const Value* method = given.get(1, "method");
+  const std::string how = method && method->string() ? *method->string() : "common";
+  double number = 0;
+  if (run.refuse_undefined(value)) return {};
+  if (!value.as_double(number)) return run.type_error("type " + type_name(value) + " doesn't define __round__ method");
+  if (precision < -300 || precision > 300) return run.fail("LimitError", "precision is out of range");
+  if (how != "common") {
+    const double scale = std::pow(10.0, static_cast<double>(precision));
+    return (how == "ceil" ? std::ceil(number * scale) : std::floor(number * scale)) / scale;
+  }
+  if (!value.is_float()) return value;
+  if (precision < 0) {
+    const double scale = std::pow(10.0, static_cast<double>(-precision));
+    return std::nearbyint(number / scale) * scale;
+  }
+  // Decimal rounding of the exact binary value, as Python does.
+  return std::strtod(fmt::format("{:.{}f}", number, precision).c_str(), nullptr);
+}
+
+Value format_filter(Interpreter& run, const Value& value, const Arguments& given) {
+  const Value pattern(run.to_text(value));
+  if (given.named.empty()) return percent_format(run, pattern, make_tuple(given.positional));
+  std::vector<std::pair<Value, Value>> entries;
+  for (const auto& [name, argument] : given.named) entries.emplace_back(Value(name), argument);
+  return percent_format(run, pattern, run.dict(std::move(entries)));
+}
+
+Value truncate(Interpreter& run, const Value& value, const Arguments& given) {
+  std::int64_t length = 255, leeway = 5;
+  if (const Value* wanted = given.get(0, "length")) wanted->as_int(length);
+  const Value* kill_words = given.get(1, "killwords");
+  const Value* end_value = given.get(2, "end");
+  if (const Value* slack = given.get(3, "leeway"); slack && !slack->is_none()) slack->as_int(leeway);
+  const std::u32string end = to_code_points(end_value ? run.to_text(*end_value) : "...");
+  const std::u32string text = to_code_points(run.to_text(value));
+  const auto room = length - static_cast<std::int64_t>(end.size());
+  if (room < 0 || leeway < 0) return run.fail("AssertionError", "expected length >= len(end)");
+  if (static_cast<std::int64_t>(text.size()) <= length + leeway) return value;
+  std::u32string cut = text.substr(0, static_cast<std::size_t>(room));
+  if (!kill_words || !kill_words->is_true()) cut = cut.substr(0, cut.rfind(U' '));
+  return run.string(to_utf8(cut + end));
+}
+
+Value word_count(Interpreter& run, const Value& value, const Arguments&) {
+  std::int64_t count = 0;
+  bool inside = false;
+  for (const char32_t c : to_code_points(run.to_text(value))) {
+    const bool is_word = is_alphabetic(c) || is_decimal(c) || c == U'_';
+    if (is_word && !inside) ++count;
+    inside = is_word;
+  }
+  return count;
+}
+
+Value url_encode(Interpreter& run, const Value& value, const Arguments&) {
+  std::string out;
+  for (const char c : run.to_text(value)) {
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          std::string_view("_.-~/").find(c) != std::string_view::npos;
+    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return run.string(std::move(out));
+}
+
+Value attribute_filter(Interpreter& run, const Value& value, const Arguments& given) {
+  const Value* name = given.get(0, "name");
+  if (!name || !name->string()) return run.type_error("attr expects the name of an attribute");
+  if (value.dict() && !method(value, *name->string()))  // attr does not look among the keys
+    return Interpreter::undefined("'" + object_name(value) + "' has no attribute " + python_repr(*name));
+  return run.attribute(value, *name->string());
+}
+
+constexpr std::array kTextFilters = {
+    FilterEntry{"abs", absolute},
+    FilterEntry{"attr", attribute_filter},
+    FilterEntry{"capitalize", change_case<capitalize>},
+    FilterEntry{"d", default_filter},
+    FilterEntry{"default", default_filter},
+    FilterEntry{"e", escape},
+    FilterEntry{"escape", escape},
+    FilterEntry{"float", to_float},
+    FilterEntry{"format", format_filter},
+    FilterEntry{"indent", indent},
+    FilterEntry{"int", to_int},
+    FilterEntry{"lower", change_case<to_lower>},
+    FilterEntry{"replace", replace_filter},
+    FilterEntry{"round", round_filter},
+    FilterEntry{"safe", safe},
+    FilterEntry{"string", string_filter},
+    FilterEntry{"title", change_case<jinja_title>},
+    FilterEntry{"tojson", tojson},
+    FilterEntry{"trim", trim},
+    FilterEntry{"truncate", truncate},
+    FilterEntry{"upper", change_case<to_upper>},
+    FilterEntry{"urlencode", url_encode},
+    FilterEntry{"wordcount", word_count},
+};
+
+}  // namespace
+
+Function text_filter(std::string_view name) {
+  for (const FilterEntry& entry : kTextFilters)
+    if (entry.name == name) return entry.function;
+  return nullptr;
+}
+
+bool is_known_filter(std::string_view name) { return text_filter(name) || sequence_filter(name); }
+
+Value Interpreter::apply_filter(const std::string& name, const Value& value, const Arguments& arguments) {
+  if (failed()) return {};
+  Function function = text_filter(name);
+  if (!function) function = sequence_filter(name);
+  if (!function) return fail("TemplateRuntimeError", "No filter named '" + name + "' found.");
+  return function(*this, value, arguments);
+}
+
+}  // namespace plimsoll::text::jinja
