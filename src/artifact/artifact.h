@@ -97,6 +97,10 @@ Findings deep_findings(const Artifact& artifact);
 /// says what is taken).
 Result<std::shared_ptr<const Artifact>> open(const std::string& model);
 
+/// An artifact that is no more than a config, for models known by their config's facts alone. `source` stands
+/// as root().
+std::shared_ptr<const Artifact> from_config(Json config, std::string source);
+
 /// The first error-level finding as an Error with its exit class; nothing when the artifact is sound. For
 /// verbs that must not run on broken files (serve, generate).
 std::optional<Error> first_error(const Findings& findings);

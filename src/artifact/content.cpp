@@ -38,6 +38,20 @@ bool looks_like_html(std::string_view text) {
   return head.starts_with("<!doctype html") || head.starts_with("<html") || head.starts_with("<?xml");
 }
 
+// Protocol 0 is text: GLOBAL is 'c', a module and a name, each on its line.
+bool opens_with_global(std::string_view text) {
+  if (!text.starts_with('c')) return false;
+  const auto name = [&](std::size_t begin, std::size_t end) {
+    return end != std::string_view::npos && end > begin && end - begin < 128 &&
+           std::all_of(
+               text.begin() + static_cast<std::ptrdiff_t>(begin),
+               text.begin() + static_cast<std::ptrdiff_t>(end),
+               [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; });
+  };
+  const std::size_t module_end = text.find('\n');
+  return name(1, module_end) && name(module_end + 1, text.find('\n', module_end + 1));
+}
+
 bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](auto ending) { return text.ends_with(ending); });
 }
@@ -53,9 +67,10 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 }
 
 bool looks_like_pickle(std::span<const std::byte> bytes) {
-  const std::string_view text = as_text(bytes);
+  const std::string_view text = as_text(bytes.first(std::min<std::size_t>(bytes.size(), 1024)));
   if (text.size() > 8 && text[8] == '{') return false;  // a safetensors header may have such a length
   // Protocols 2 to 5 open with PROTO n; torch.save's archives are zip files with a data.pkl member.
+  if (opens_with_global(text)) return true;
   return (text.size() >= 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5) ||
          text.starts_with("PK\x03\x04");
 }

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
 
 #include "artifact/content.h"
+#include "artifact/json_place.h"
 #include "base/mapped_file.h"
 
 namespace plimsoll::artifact {
@@ -60,21 +60,12 @@ std::string first_line(const std::string& path) {
   return text->substr(0, text->find_first_of(" \r\n"));
 }
 
-// "file: byte 123" of a syntax error becomes "file: line 3, column 7 (byte 123)".
-Error with_line(Error error, const std::string& text) {
-  const std::size_t at = error.where.rfind(": byte ");
-  if (at == std::string::npos) return error;
-  std::size_t offset = 0;
-  const char* digits = error.where.data() + at + 7;
-  if (std::from_chars(digits, error.where.data() + error.where.size(), offset).ec != std::errc{} ||
-      offset > text.size())
-    return error;
-  const auto begin = text.begin();
-  const auto line = std::count(begin, begin + static_cast<std::ptrdiff_t>(offset), '\n') + 1;
-  const std::size_t newline = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
-  const std::size_t column = newline == std::string::npos ? offset + 1 : offset - newline;
-  error.where =
-      fmt::format("{}: line {}, column {} (byte {})", error.where.substr(0, at), line, column, offset);
+// Names line and column of a syntax error, which the parser does not.
+Error with_place(Error error, const std::string& path, const std::string& text) {
+  if (const auto place = json_fault(text)) {
+    error.where = fmt::format("{}: byte {}", path, place->offset);
+    error.message += fmt::format(" (line {}, column {})", place->line, place->column);
+  }
   return error;
 }
 
@@ -158,7 +149,7 @@ Result<JsonFile> read_json_with_bom(const std::string& path, std::int64_t max_by
   file.has_bom = text.starts_with(kByteOrderMark);
   if (file.has_bom) text.erase(0, kByteOrderMark.size());
   auto value = parse_json(text, path);
-  if (!value) return fail(with_line(std::move(value).error(), text));
+  if (!value) return fail(with_place(std::move(value).error(), path, text));
   file.value = std::move(*value);
   return file;
 }

@@ -38,7 +38,7 @@ struct JsonFile {
   bool has_bom = false;  // a UTF-8 byte order mark stood before the text
 };
 /// Reads a JSON file as loaders in practice do: a byte order mark is skipped.
-/// Errors: kMalformed as read_json_file; the place holds line and column of a syntax error where known.
+/// Errors: kMalformed as read_json_file; the sentence names line and column of a syntax error.
 Result<JsonFile> read_json_with_bom(const std::string& path, std::int64_t max_bytes);
 
 /// JSON pointers of keys that stand twice in one object of `value`.

@@ -144,6 +144,9 @@ class Reader {
     const std::string place = at();
     std::uint64_t length = 0;
     if (!read_size(length)) return truncated(what);
+    if (length <= static_cast<std::uint64_t>(cursor_.size()) &&
+        length > static_cast<std::uint64_t>(cursor_.left()))
+      return truncated(what);  // the length can be right: the file was cut off
     if (length > static_cast<std::uint64_t>(cursor_.left()))
       return add(
           "GGUF_STRING_LEN", place,
@@ -291,10 +294,7 @@ class Reader {
 
   // One entry of the list. False ends reading; a fault of this tensor alone clears `is_whole`.
   bool read_tensor(Tensor& tensor, bool& is_whole) {
-    if (!read_string(tensor.name, "a tensor's name")) {
-      if (findings_.back().id == "GGUF_TRUNCATED") findings_.back().message += " (in the tensor list)";
-      return false;
-    }
+    if (!read_string(tensor.name, "the tensor list")) return false;
     if (tensor.name.size() > kMaxNameBytes || !is_valid_utf8(tensor.name))
       return add("GGUF_NAME", at(), "a tensor's name is not UTF-8 or too long");
     std::uint32_t rank = 0, type = 0;

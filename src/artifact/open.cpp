@@ -158,6 +158,14 @@ Result<std::shared_ptr<const Artifact>> open(const std::string& model) {
   return fail(ErrorCode::kMalformed, "opening a model: this is neither a file nor a folder", model, kTaken);
 }
 
+std::shared_ptr<const Artifact> from_config(Json config, std::string source) {
+  ArtifactParts parts;
+  parts.form = Form::kConfigOnly;
+  parts.root = std::move(source);
+  parts.config = std::move(config);
+  return std::make_shared<StoredArtifact>(std::move(parts));
+}
+
 std::optional<Error> first_error(const Findings& findings) {
   for (const Finding& finding : findings) {
     if (finding.level != FindingLevel::kError) continue;

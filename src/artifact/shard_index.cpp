@@ -67,6 +67,7 @@ class IndexReader {
         if (std::find(refused.names.begin(), refused.names.end(), shown) == refused.names.end())
           refused.names.push_back(shown);
         is_complete_ = false;
+        refused_tensors_.insert(tensor);
         continue;
       }
       shards_.insert(*shard);
@@ -95,7 +96,8 @@ class IndexReader {
   // A tensor in two shards is counted once: where the index says, else where it is met first.
   void take(Tensor tensor, const std::string& shard) {
     const auto mapped = shard_of_.find(tensor.name);
-    if (mapped == shard_of_.end()) unlisted_.names.push_back(tensor.name);
+    if (mapped == shard_of_.end() && !refused_tensors_.contains(tensor.name))
+      unlisted_.names.push_back(tensor.name);
     const auto [known, is_new] = position_.emplace(tensor.name, parts_.tensors.size());
     if (is_new) {
       parts_.tensors.push_back(std::move(tensor));
@@ -157,7 +159,8 @@ class IndexReader {
   ArtifactParts& parts_;
   std::set<std::string> shards_;
   std::map<std::string, std::string> shard_of_;
-  std::set<std::string> unreadable_;
+  std::set<std::string> unreadable_;                       // shards that gave no tensor list
+  std::set<std::string> refused_tensors_;                  // listed under a name that is not followed
   std::unordered_map<std::string, std::size_t> position_;  // of a tensor in parts_.tensors
   Names unlisted_, doubled_;
   bool is_complete_ = true;

@@ -64,6 +64,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   std::vector<Verb> verbs;
   const std::vector<Verb (*)(CLI::App&)> adders = {
+      add_demo,
+      add_generate,
+      add_serve,
+      add_inspect,
       add_plan,
       add_bench,
   };

@@ -11,15 +11,16 @@ Result<std::optional<std::int64_t>> size_of(const std::string& text, const char*
   if (text.empty()) return std::optional<std::int64_t>();
   const auto size = parse_size(text);
   if (!size || *size < 1 || *size > high)
-    return fail(ErrorCode::kUsage, "`" + text + "` is no count or size from 1 to " + std::to_string(high), flag,
-                "give a plain integer, 32k, 500MB or 22.05GiB");
+    return fail(ErrorCode::kUsage, "`" + text + "` is no count or size from 1 to " + std::to_string(high),
+                flag, "give a plain integer, 32k, 500MB or 22.05GiB");
   return size;
 }
 
 }  // namespace
 
 void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
-  verb.add_option("--dtype", flags.dtype, "float32: activations, sums and KV in f32; auto: faster and rounder")
+  verb.add_option("--dtype", flags.dtype,
+                  "float32: activations, sums and KV in f32; auto: faster and rounder")
       ->check(CLI::IsMember({"auto", "float32"}))
       ->capture_default_str();
   verb.add_option("--max-model-len", flags.max_model_len, "longest prompt and answer together, in tokens");

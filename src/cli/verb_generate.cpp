@@ -66,7 +66,8 @@ int run_one(const Flags& flags, serve::Offline& offline) {
   });
   if (is_streamed) std::cout << std::endl;
   if (!answer)
-    return report_error(flags.common, {ErrorCode::kUsage, answer.error().message, answer.error().param.value_or(""), ""});
+    return report_error(flags.common,
+                        {ErrorCode::kUsage, answer.error().message, answer.error().param.value_or(""), ""});
   if (is_streamed) return 0;
   std::string text;
   if (flags.common.is_json()) {
@@ -100,20 +101,24 @@ int run(Flags& flags) {
 
 Verb add_generate(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb = app.add_subcommand("generate", "one completion or chat in the terminal, or many as JSON lines");
+  CLI::App* verb =
+      app.add_subcommand("generate", "one completion or chat in the terminal, or many as JSON lines");
   verb->add_option("MODEL", flags->model, "model folder or .gguf file")->required();
   verb->add_flag("--jsonl", flags->is_jsonl, "one request per line of stdin, one answer per line of stdout");
   verb->add_option("--batch", flags->batch, "lines under way at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  verb->add_option("--prompt", flags->prompt, "text to go on from, or the question with --chat (default: stdin)");
+  verb->add_option("--prompt", flags->prompt,
+                   "text to go on from, or the question with --chat (default: stdin)");
   verb->add_flag("--chat", flags->is_chat, "ask through the model's chat template");
   verb->add_option("--system", flags->system, "system message of --chat");
-  verb->add_option("--max-tokens", flags->max_tokens, "longest answer (default: 16, with --chat the context)");
+  verb->add_option("--max-tokens", flags->max_tokens,
+                   "longest answer (default: 16, with --chat the context)");
   verb->add_option("--temperature", flags->temperature, "0: the likeliest token each time");
   verb->add_option("--top-p", flags->top_p, "choose among the likeliest tokens of this much probability");
   verb->add_option("--top-k", flags->top_k, "choose among so many likeliest tokens");
-  verb->add_option("--min-p", flags->min_p, "drop tokens below this share of the likeliest one's probability");
+  verb->add_option("--min-p", flags->min_p,
+                   "drop tokens below this share of the likeliest one's probability");
   verb->add_option("--repetition-penalty", flags->repetition_penalty, "above 1: repeat less");
   verb->add_option("--seed", flags->seed, "the same seed gives the same answer");
   verb->add_option("--stop", flags->stop, "end at this text; may be given several times");
@@ -123,7 +128,8 @@ Verb add_generate(CLI::App& app) {
   verb->footer(
       "Examples:\n"
       "  plimsoll generate ./SmolLM2-135M-Instruct.Q4_1.gguf --chat --prompt 'Why is the sky blue?'\n"
-      "  echo '{\"prompt_token_ids\":[1,2,3],\"max_tokens\":8,\"temperature\":0}' | plimsoll generate ./model --jsonl\n"
+      "  echo '{\"prompt_token_ids\":[1,2,3],\"max_tokens\":8,\"temperature\":0}' | plimsoll generate "
+      "./model --jsonl\n"
       "  plimsoll generate ./model --jsonl --batch 8 --dtype float32 < requests.jsonl > answers.jsonl");
   return {verb, [flags] { return run(*flags); }};
 }

@@ -47,7 +47,8 @@ int measure(const Flags& flags, const serve::LoadOptions& load) {
     text = dump_pretty(serve::to_json(*measured, flags.model));
   } else {
     for (const auto& one : *measured)
-      text += with_commas(one.tokens.value) + " tokens occupy " + with_commas(one.resident.value) + " bytes of the KV pool\n";
+      text += with_commas(one.tokens.value) + " tokens occupy " + with_commas(one.resident.value) +
+              " bytes of the KV pool\n";
   }
   const auto written = write_output(flags.common, text);
   return written ? 0 : report_error(flags.common, written.error());

@@ -1,1 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs the checks in order over one artifact.
+#include "inspect/inspect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "facts/catalogue.h"
+#include "inspect/config_checks.h"
+#include "inspect/sizes.h"
+#include "inspect/structure.h"
+#include "inspect/subject.h"
+#include "inspect/tensor_view.h"
+#include "inspect/token_checks.h"
+#include "inspect/weight_checks.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+Result<std::shared_ptr<const artifact::Artifact>> open_model(const std::string& model) {
+  std::error_code error;
+  if (!std::filesystem::exists(model, error))
+    if (const auto* entry = facts::find_catalogue(model))
+      return artifact::from_config(entry->config_json(), model);
+  return artifact::open(model);
+}
+
+std::string config_file_of(const artifact::Artifact& artifact) {
+  const auto& files = artifact.files();
+  if (artifact.form() == artifact::Form::kGguf) {
+    const auto gguf =
+        std::find_if(files.begin(), files.end(), [](const auto& f) { return f.path.ends_with(".gguf"); });
+    return gguf == files.end() ? artifact.root() : gguf->path;
+  }
+  return files.size() == 1 ? files.front().path : "config.json";
+}
+
+std::optional<std::string> text_of(const Json& value) {
+  const std::string* text = value.as_string();
+  return text ? std::optional(*text) : std::nullopt;
+}
+
+// "license: apache-2.0" in the front matter of a model card.
+std::optional<std::string> license_of(const artifact::Artifact& artifact) {
+  if (artifact.form() == artifact::Form::kGguf) return text_of(artifact.config()["general.license"]);
+  const auto card = artifact.text_file("README.md");
+  if (!card || !card->starts_with("---")) return std::nullopt;
+  const std::size_t end = card->find("\n---", 3), at = card->find("\nlicense:");
+  if (at == std::string::npos || at > end) return std::nullopt;
+  const std::size_t begin = card->find_first_not_of(" \"'", at + 9);
+  const std::size_t stop = card->find_first_of("\n\r\"'", begin);
+  if (begin == std::string::npos || begin >= stop) return std::nullopt;
+  return card->substr(begin, stop - begin);
+}
+
+Json multimodal_of(const Subject& subject) {
+  const Json& config = subject.artifact.config();
+  Json inputs = Json::array();
+  inputs.push_back("text");
+  if (config["vision_config"].is_object()) inputs.push_back("image");
+  if (config["audio_config"].is_object()) inputs.push_back("audio");
+  const bool is_text_only = inputs.size() == 1;
+  return Json::object({{"inputs", std::move(inputs)},
+                       {"examples", is_text_only ? Json::array() : Json()},
+                       {"processor_known", is_text_only ? Json() : Json(false)}});
+}
+
+void name_model(const Subject& subject, Report& report) {
+  const artifact::Artifact& artifact = subject.artifact;
+  report.commit = artifact.commit();
+  report.license = license_of(artifact);
+  if (report.spec) {
+    report.architecture = report.spec->architecture;
+    report.model_type = report.spec->model_type;
+  } else if (subject.is_gguf()) {
+    report.architecture = text_of(artifact.config()["general.architecture"]);
+  } else {
+    const auto& names = artifact.config()["architectures"].items();
+    if (!names.empty()) report.architecture = text_of(names.front());
+    report.model_type = text_of(artifact.config()["model_type"]);
+  }
+}
+
+Status run_checks(const Subject& subject, Report& report) {
+  std::optional<Error> spec_error;
+  if (auto spec = model::read_spec(subject.artifact))
+    report.spec = std::move(*spec);
+  else
+    spec_error = spec.error();
+  name_model(subject, report);
+  check_config(subject, spec_error, report.findings);
+  read_context(subject, report);
+  PLIMSOLL_TRY_VOID(measure_kv_cache(subject, report));
+  measure_sizes(subject, report);
+  check_weights(subject, report);
+  check_tokens(subject, report);
+  report.multimodal = multimodal_of(subject);
+  if (subject.options.is_deep) {
+    Findings deep = artifact::deep_findings(subject.artifact);
+    report.findings.insert(report.findings.end(), std::make_move_iterator(deep.begin()),
+                           std::make_move_iterator(deep.end()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Report> inspect(const std::string& model, const Options& options) {
+  PLIMSOLL_TRY(const auto artifact, open_model(model));
+  std::string pointer;
+  const Json& figures = artifact->form() == artifact::Form::kGguf
+                            ? artifact->config()
+                            : model::language_config(artifact->config(), pointer);
+  const Subject subject{*artifact, options, config_file_of(*artifact), pointer, figures};
+  Report report;
+  report.source = model;
+  report.files = artifact->files();
+  report.findings = artifact->findings();
+  PLIMSOLL_TRY_VOID(run_checks(subject, report));
+  if (options.lists_tensors) report.tensors = tensor_list(*artifact);
+  if (!options.tensor.empty()) {
+    PLIMSOLL_TRY(report.tensor, tensor_statistics(*artifact, options.tensor));
+  }
+  std::stable_sort(report.findings.begin(), report.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.level > b.level; });
+  return report;
+}
+
+std::optional<ErrorCode> verdict_code(const Findings& findings) {
+  std::optional<ErrorCode> worst;
+  for (const Finding& finding : findings) {
+    if (finding.level != FindingLevel::kError) continue;
+    if (finding.kind == FindingKind::kMalformed) return ErrorCode::kMalformed;
+    if (finding.kind == FindingKind::kUnsupported) worst = ErrorCode::kUnsupported;
+    if (finding.kind == FindingKind::kCheckFailed && !worst) worst = ErrorCode::kNo;
+  }
+  return worst;
+}
+
+}  // namespace plimsoll::inspect

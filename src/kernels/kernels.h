@@ -62,7 +62,8 @@ struct Kernels {
 
 /// The kernels of one instruction set; it must be in available_isas().
 const Kernels& kernels_for(Isa isa);
-/// The widest available, or what the environment variable PLIMSOLL_ISA (scalar avx2 avx512) names.
+/// The widest available, or what the environment variable PLIMSOLL_ISA (scalar avx2 avx512) names if this
+/// processor has it; asked once per process.
 const Kernels& select();
 
 /// Rotates pairs of q or k in place: (x[a], x[b]) by angle position * inverse_frequency[i].

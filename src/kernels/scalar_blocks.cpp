@@ -65,11 +65,11 @@ void q2_k(const Byte* block, float* out) {
 // High bits 0..31 (bit n of byte l: element 32 n + l), low bits 32..95, scales 96..107, d 108.
 void q3_k(const Byte* block, float* out) {
   const float d = half_at(block + 108);
-  const ThreeBitScales scales = unpack_k3_scales(block + 96);
+  const ScaleBytes scales = unpack_k3_scales(block + 96);
   for (int i = 0; i < 256; ++i) {
     const int low = (block[32 + 32 * (i / 128) + i % 32] >> (2 * (i % 128 / 32))) & 3;
     const int high = (block[i % 32] >> (i / 32)) & 1;
-    const float step = d * static_cast<float>(scales.scale[i / 16]);
+    const float step = d * static_cast<float>(byte_of(scales, i / 16) - 32);
     out[i] = step * static_cast<float>(low - (high ? 0 : 4));
   }
 }
@@ -77,14 +77,14 @@ void q3_k(const Byte* block, float* out) {
 // d 0, dmin 2, scales 4..15, then [fifth bits 16..47 of q5_k,] nibbles: 32 bytes for each 64 elements.
 void q45_k(const Byte* block, const Byte* fifth, const Byte* nibbles, float* out) {
   const float d = half_at(block), dmin = half_at(block + 2);
-  const ScalesAndMinima scales = unpack_k4_scales(block + 4);
+  const ScaleBytes scales = unpack_k4_scales(block + 4);
   for (int i = 0; i < 256; ++i) {
     const int group = i / 32;
     const Byte pair = nibbles[32 * (i / 64) + i % 32];
     int code = group % 2 ? pair >> 4 : pair & 15;
     if (fifth) code |= ((fifth[i % 32] >> group) & 1) << 4;
-    const float step = d * static_cast<float>(scales.scale[group]);
-    const float minimum = dmin * static_cast<float>(scales.minimum[group]);
+    const float step = d * static_cast<float>(byte_of(scales, group));
+    const float minimum = dmin * static_cast<float>(byte_of(scales, 8 + group));
     out[i] = step * static_cast<float>(code) - minimum;
   }
 }

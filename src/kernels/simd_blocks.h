@@ -10,67 +10,16 @@
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "kernels/stored.h"
-
-#define PLIMSOLL_INLINE __attribute__((always_inline)) inline
+#include "kernels/simd_codes.h"
 
 namespace plimsoll::kernels {
-
-using Byte = std::uint8_t;
-
-static PLIMSOLL_INLINE float half_at(const Byte* at) {
-  return _cvtsh_ss(load_as<std::uint16_t>(at));
-}
-static PLIMSOLL_INLINE __m128i bytes_at(const void* at) {
-  return _mm_loadu_si128(static_cast<const __m128i*>(at));
-}
-static PLIMSOLL_INLINE __m128i low_nibbles(__m128i bytes) {
-  return _mm_and_si128(bytes, _mm_set1_epi8(15));
-}
-static PLIMSOLL_INLINE __m128i high_nibbles(__m128i bytes) {
-  return low_nibbles(_mm_srli_epi16(bytes, 4));
-}
-/// Bits [shift, shift + 2) of each byte.
-static PLIMSOLL_INLINE __m128i pairs(__m128i bytes, int shift) {
-  return _mm_and_si128(_mm_srl_epi16(bytes, _mm_cvtsi32_si128(shift)), _mm_set1_epi8(3));
-}
-/// `value` in each byte whose bit is set in the word's low or high half; 0 in the others.
-static PLIMSOLL_INLINE __m128i where_bits(std::uint32_t word, bool high_half, char value) {
-  const __m128i which = _mm_add_epi8(_mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1),
-                                     _mm_set1_epi8(high_half ? 2 : 0));
-  const __m128i bit = _mm_set1_epi64x(static_cast<long long>(0x8040201008040201ull));
-  const __m128i spread = _mm_shuffle_epi8(_mm_set1_epi32(static_cast<int>(word)), which);
-  const __m128i is_set = _mm_cmpeq_epi8(_mm_and_si128(spread, bit), bit);
-  return _mm_and_si128(is_set, _mm_set1_epi8(value));
-}
-/// `value` in each byte that has bit `bit`; 0 in the others.
-static PLIMSOLL_INLINE __m128i where_bit(__m128i bytes, int bit, char value) {
-  const __m128i mask = _mm_set1_epi8(static_cast<char>(1 << bit));
-  return _mm_and_si128(_mm_cmpeq_epi8(_mm_and_si128(bytes, mask), mask), _mm_set1_epi8(value));
-}
-
-template <class V>
-static PLIMSOLL_INLINE typename V::Unit scaled(typename V::Unit unit, typename V::F scale) {
-  for (auto& part : unit.part) part = V::mul(part, scale);
-  return unit;
-}
-// Rounded after the product and after the sum, as the format's definition does: no fused operation here.
-template <class V>
-static PLIMSOLL_INLINE typename V::Unit scaled(typename V::Unit unit, typename V::F scale,
-                                               typename V::F offset) {
-  for (auto& part : unit.part) part = V::add(V::mul(part, scale), offset);
-  return unit;
-}
 
 struct Q4_0 {
   static constexpr DType kType = DType::kQ4_0;
   static constexpr int kElements = 32, kBytes = 18;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const auto d = V::set1(half_at(block));
-    const __m128i codes = bytes_at(block + 2), bias = _mm_set1_epi8(8);
-    use(0, scaled<V>(V::widen_i8(_mm_sub_epi8(low_nibbles(codes), bias)), d));
-    use(1, scaled<V>(V::widen_i8(_mm_sub_epi8(high_nibbles(codes), bias)), d));
+    use_nibbles<V>(Levels<V, Signed4>(V::set1(half_at(block))), block + 2, 0, use);
   }
 };
 
@@ -79,10 +28,8 @@ struct Q4_1 {
   static constexpr int kElements = 32, kBytes = 20;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const auto d = V::set1(half_at(block)), m = V::set1(half_at(block + 2));
-    const __m128i codes = bytes_at(block + 4);
-    use(0, scaled<V>(V::widen_u8(low_nibbles(codes)), d, m));
-    use(1, scaled<V>(V::widen_u8(high_nibbles(codes)), d, m));
+    const Levels<V, Unsigned4> levels(V::set1(half_at(block)), V::set1(half_at(block + 2)));
+    use_nibbles<V>(levels, block + 4, 0, use);
   }
 };
 
@@ -130,12 +77,13 @@ struct Q2K {
   static constexpr int kElements = 256, kBytes = 84;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const float d = half_at(block + 80), dmin = half_at(block + 82);
+    const __m128i scales = bytes_at(block);
+    const Steps step = steps<V>(V::widen_u8(low_nibbles(scales)), V::set1(half_at(block + 80)));
+    const Steps minimum = steps<V>(V::widen_u8(high_nibbles(scales)), V::set1(-half_at(block + 82)));
+#pragma GCC unroll 16
     for (int unit = 0; unit < 16; ++unit) {
-      const Byte scale = block[unit];
       const __m128i codes = pairs(bytes_at(block + 16 + 32 * (unit / 8) + 16 * (unit % 2)), unit % 8 / 2 * 2);
-      use(unit, scaled<V>(V::widen_u8(codes), V::set1(d * static_cast<float>(scale & 15)),
-                          V::set1(-(dmin * static_cast<float>(scale >> 4)))));
+      use(unit, scaled<V>(V::widen_u8(codes), V::set1(step.at[unit]), V::set1(minimum.at[unit])));
     }
   }
 };
@@ -145,73 +93,93 @@ struct Q3K {
   static constexpr int kElements = 256, kBytes = 110;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const float d = half_at(block + 108);
-    const ThreeBitScales scales = unpack_k3_scales(block + 96);
+    const __m128i scales = _mm_sub_epi8(bytes_of(unpack_k3_scales(block + 96)), _mm_set1_epi8(32));
+    const Steps step = steps<V>(V::widen_i8(scales), V::set1(half_at(block + 108)));
+#pragma GCC unroll 16
     for (int unit = 0; unit < 16; ++unit) {
       const __m128i low = pairs(bytes_at(block + 32 + 32 * (unit / 8) + 16 * (unit % 2)), unit % 8 / 2 * 2);
       const __m128i high = where_bit(bytes_at(block + 16 * (unit % 2)), unit / 2, 4);
       const __m128i codes = _mm_sub_epi8(_mm_or_si128(low, high), _mm_set1_epi8(4));
-      use(unit, scaled<V>(V::widen_i8(codes), V::set1(d * static_cast<float>(scales.scale[unit]))));
+      use(unit, scaled<V>(V::widen_i8(codes), V::set1(step.at[unit])));
     }
   }
 };
 
-/// q4_k (kHasFifth false) and q5_k.
-template <bool kHasFifth>
-struct Q45K {
-  static constexpr DType kType = kHasFifth ? DType::kQ5K : DType::kQ4K;
-  static constexpr int kElements = 256, kBytes = kHasFifth ? 176 : 144;
+/// The scales and minima of q4_k and q5_k, times d and -dmin.
+struct StepsAndMinima {
+  Steps step, minimum;
+};
+template <class V>
+static PLIMSOLL_INLINE StepsAndMinima steps_and_minima(const Byte* block) {
+  const __m128i scales = bytes_of(unpack_k4_scales(block + 4));
+  const __m128i minima = _mm_unpackhi_epi64(scales, scales);
+  return {steps<V>(V::widen_u8(scales), V::set1(half_at(block))),
+          steps<V>(V::widen_u8(minima), V::set1(-half_at(block + 2)))};
+}
+
+struct Q4K {
+  static constexpr DType kType = DType::kQ4K;
+  static constexpr int kElements = 256, kBytes = 144;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const float d = half_at(block), dmin = half_at(block + 2);
-    const ScalesAndMinima scales = unpack_k4_scales(block + 4);
-    const Byte* const nibbles = block + (kHasFifth ? 48 : 16);
-    for (int unit = 0; unit < 16; ++unit) {
-      const int group = unit / 2;
-      const __m128i bytes = bytes_at(nibbles + 32 * (unit / 4) + 16 * (unit % 2));
-      __m128i codes = group % 2 ? high_nibbles(bytes) : low_nibbles(bytes);
-      if constexpr (kHasFifth)
-        codes = _mm_or_si128(codes, where_bit(bytes_at(block + 16 + 16 * (unit % 2)), group, 16));
-      use(unit, scaled<V>(V::widen_u8(codes), V::set1(d * static_cast<float>(scales.scale[group])),
-                          V::set1(-(dmin * static_cast<float>(scales.minimum[group])))));
+    const StepsAndMinima of = steps_and_minima<V>(block);
+#pragma GCC unroll 4
+    for (int pair = 0; pair < 4; ++pair) {  // of groups: the low and the high nibbles of 32 bytes
+      const int even = 2 * pair, odd = even + 1;
+      const Levels<V, Unsigned4> low(V::set1(of.step.at[even]), V::set1(of.minimum.at[even]));
+      const Levels<V, Unsigned4> high(V::set1(of.step.at[odd]), V::set1(of.minimum.at[odd]));
+      const auto front = V::nibbles(bytes_at(block + 16 + 32 * pair));
+      const auto back = V::nibbles(bytes_at(block + 32 + 32 * pair));
+      use(4 * pair, low.of_low(front));
+      use(4 * pair + 1, low.of_low(back));
+      use(4 * pair + 2, high.of_high(front));
+      use(4 * pair + 3, high.of_high(back));
     }
   }
 };
-using Q4K = Q45K<false>;
-using Q5K = Q45K<true>;
+
+struct Q5K {
+  static constexpr DType kType = DType::kQ5K;
+  static constexpr int kElements = 256, kBytes = 176;
+  template <class V, class Use>
+  static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
+    const StepsAndMinima of = steps_and_minima<V>(block);
+#pragma GCC unroll 16
+    for (int unit = 0; unit < 16; ++unit) {
+      const int group = unit / 2;
+      const __m128i bytes = bytes_at(block + 48 + 32 * (unit / 4) + 16 * (unit % 2));
+      const __m128i low = group % 2 ? high_nibbles(bytes) : low_nibbles(bytes);
+      const __m128i fifth = where_bit(bytes_at(block + 16 + 16 * (unit % 2)), group, 16);
+      use(unit, scaled<V>(V::widen_u8(_mm_or_si128(low, fifth)), V::set1(of.step.at[group]),
+                          V::set1(of.minimum.at[group])));
+    }
+  }
+};
 
 struct Q6K {
   static constexpr DType kType = DType::kQ6K;
   static constexpr int kElements = 256, kBytes = 210;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const float d = half_at(block + 208);
+    const Steps step = steps<V>(V::widen_i8(bytes_at(block + 192)), V::set1(half_at(block + 208)));
+#pragma GCC unroll 16
     for (int unit = 0; unit < 16; ++unit) {
       const int half = unit / 8, quarter = unit % 8 / 2, odd = unit % 2;
       const __m128i bytes = bytes_at(block + 64 * half + 32 * (quarter % 2) + 16 * odd);
       const __m128i low = quarter < 2 ? low_nibbles(bytes) : high_nibbles(bytes);
       const __m128i high = pairs(bytes_at(block + 128 + 32 * half + 16 * odd), 2 * quarter);
       const __m128i codes = _mm_sub_epi8(_mm_or_si128(low, _mm_slli_epi16(high, 4)), _mm_set1_epi8(32));
-      const auto scale = static_cast<std::int8_t>(block[192 + unit]);
-      use(unit, scaled<V>(V::widen_i8(codes), V::set1(d * static_cast<float>(scale))));
+      use(unit, scaled<V>(V::widen_i8(codes), V::set1(step.at[unit])));
     }
   }
 };
-
-/// Sixteen nibbles as the numbers of a table.
-static PLIMSOLL_INLINE __m128i look_up(const std::int8_t* table, __m128i nibbles) {
-  return _mm_shuffle_epi8(bytes_at(table), nibbles);
-}
 
 struct IQ4NL {
   static constexpr DType kType = DType::kIQ4NL;
   static constexpr int kElements = 32, kBytes = 18;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const auto d = V::set1(half_at(block));
-    const __m128i codes = bytes_at(block + 2);
-    use(0, scaled<V>(V::widen_i8(look_up(kIq4Values, low_nibbles(codes))), d));
-    use(1, scaled<V>(V::widen_i8(look_up(kIq4Values, high_nibbles(codes))), d));
+    use_nibbles<V>(Levels<V, Iq4>(V::set1(half_at(block))), block + 2, 0, use);
   }
 };
 
@@ -222,10 +190,8 @@ struct IQ4XS {
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
     const float d = half_at(block);
     for (int group = 0; group < 8; ++group) {
-      const auto step = V::set1(d * static_cast<float>(iq4_xs_scale(block, group)));
-      const __m128i codes = bytes_at(block + 8 + 16 * group);
-      use(2 * group, scaled<V>(V::widen_i8(look_up(kIq4Values, low_nibbles(codes))), step));
-      use(2 * group + 1, scaled<V>(V::widen_i8(look_up(kIq4Values, high_nibbles(codes))), step));
+      const float step = d * static_cast<float>(iq4_xs_scale(block, group));
+      use_nibbles<V>(Levels<V, Iq4>(V::set1(step)), block + 8 + 16 * group, 2 * group, use);
     }
   }
 };
@@ -235,10 +201,7 @@ struct MXFP4 {
   static constexpr int kElements = 32, kBytes = 17;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
-    const auto d = V::set1(half_of_e8m0(block[0]));
-    const __m128i codes = bytes_at(block + 1);
-    use(0, scaled<V>(V::widen_i8(look_up(kFp4DoubledValues, low_nibbles(codes))), d));
-    use(1, scaled<V>(V::widen_i8(look_up(kFp4DoubledValues, high_nibbles(codes))), d));
+    use_nibbles<V>(Levels<V, Fp4Doubled>(V::set1(half_of_e8m0(block[0]))), block + 1, 0, use);
   }
 };
 

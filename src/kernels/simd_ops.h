@@ -43,9 +43,16 @@ static float simd_dot(const float* a, const void* b, std::int64_t n) {
     sum = V::fma(V::load(a + i), P::template load<V>(bytes + i * P::kBytes), sum);
     i += V::kLanes;
   };
-  while (i + 4 * V::kLanes <= n)
-    for (auto& sum : sums) add_product(sum);
-  for (int turn = 0; i + V::kLanes <= n; ++turn) add_product(sums[turn]);
+  while (i + 4 * V::kLanes <= n) {
+    add_product(sums[0]);
+    add_product(sums[1]);
+    add_product(sums[2]);
+    add_product(sums[3]);
+  }
+  // Written out, for an index that is not a constant would keep the sums in memory.
+  if (i + V::kLanes <= n) add_product(sums[0]);
+  if (i + V::kLanes <= n) add_product(sums[1]);
+  if (i + V::kLanes <= n) add_product(sums[2]);
   if (i < n)
     sums[3] =
         V::fma(V::load_first(a + i, n - i), P::template load_first<V>(bytes + i * P::kBytes, n - i), sums[3]);

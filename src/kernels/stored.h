@@ -51,34 +51,29 @@ static inline float half_of_e8m0(std::uint8_t e) {
   return float_of_bits(e < 2 ? 0x00200000u << e : static_cast<std::uint32_t>(e - 1) << 23);
 }
 
-/// The eight 6-bit scales and minima of q4_k and q5_k, packed in 12 bytes.
-struct ScalesAndMinima {
-  std::uint8_t scale[8];
-  std::uint8_t minimum[8];
+/// The eight 6-bit scales of q4_k and q5_k (bytes 0..7) and their eight minima (8..15), packed in 12 bytes.
+struct ScaleBytes {
+  std::uint32_t word[4];  // byte 0 is the lowest of word 0
 };
-static inline ScalesAndMinima unpack_k4_scales(const std::uint8_t* packed) {
-  ScalesAndMinima result;
-  for (int i = 0; i < 4; ++i) {
-    result.scale[i] = packed[i] & 63;
-    result.minimum[i] = packed[i + 4] & 63;
-    result.scale[i + 4] = static_cast<std::uint8_t>((packed[i + 8] & 15) | ((packed[i] >> 6) << 4));
-    result.minimum[i + 4] = static_cast<std::uint8_t>((packed[i + 8] >> 4) | ((packed[i + 4] >> 6) << 4));
-  }
-  return result;
+static inline int byte_of(const ScaleBytes& scales, int i) {
+  return static_cast<int>((scales.word[i / 4] >> (8 * (i % 4))) & 255u);
+}
+static inline ScaleBytes unpack_k4_scales(const std::uint8_t* packed) {
+  // Four at a time. Of bytes 0..3 and 4..7 the low six bits are scales and minima 0..3; their high two bits
+  // stand above the low and high nibbles of bytes 8..11, which are scales and minima 4..7.
+  const auto a = load_as<std::uint32_t>(packed), b = load_as<std::uint32_t>(packed + 4);
+  const auto c = load_as<std::uint32_t>(packed + 8);
+  return {{a & 0x3f3f3f3fu, (c & 0x0f0f0f0fu) | ((a >> 2) & 0x30303030u), b & 0x3f3f3f3fu,
+           ((c >> 4) & 0x0f0f0f0fu) | ((b >> 2) & 0x30303030u)}};
 }
 
-/// The sixteen 6-bit scales of q3_k, packed in 12 bytes, without their bias of 32.
-struct ThreeBitScales {
-  std::int8_t scale[16];
-};
-static inline ThreeBitScales unpack_k3_scales(const std::uint8_t* packed) {
-  ThreeBitScales result;
-  for (int i = 0; i < 16; ++i) {
-    const int low = i < 8 ? packed[i] & 15 : packed[i - 8] >> 4;
-    const int high = (packed[8 + i % 4] >> (2 * (i / 4))) & 3;
-    result.scale[i] = static_cast<std::int8_t>((low | (high << 4)) - 32);
-  }
-  return result;
+/// The sixteen 6-bit scales of q3_k, packed in 12 bytes: 0..63, 32 above what they stand for.
+static inline ScaleBytes unpack_k3_scales(const std::uint8_t* packed) {
+  const auto a = load_as<std::uint32_t>(packed), b = load_as<std::uint32_t>(packed + 4);
+  const auto high = load_as<std::uint32_t>(packed + 8);
+  return {{(a & 0x0f0f0f0fu) | ((high << 4) & 0x30303030u), (b & 0x0f0f0f0fu) | ((high << 2) & 0x30303030u),
+           ((a >> 4) & 0x0f0f0f0fu) | (high & 0x30303030u),
+           ((b >> 4) & 0x0f0f0f0fu) | ((high >> 2) & 0x30303030u)}};
 }
 
 /// The scale of 32 elements of iq4_xs, in [-32, 31].

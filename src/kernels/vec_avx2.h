@@ -86,6 +86,9 @@ struct Avx2 {
              _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes)))}};
   }
 
+  static constexpr bool kPicksFrom16 = false;
+  static __m128i nibbles(__m128i bytes) { return bytes; }
+
   /// Sums of all lanes, in one fixed tree: lanes 4 apart, then 2 and 1.
   static float sum(F a) {
     const __m128 by_4 = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));

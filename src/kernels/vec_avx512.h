@@ -66,6 +66,15 @@ struct Avx512 {
   static Unit widen_u8(__m128i bytes) { return {{_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))}}; }
   static Unit widen_i8(__m128i bytes) { return {{_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))}}; }
 
+  // Sixteen bytes with two codes each; picking looks at the low four bits of a lane alone.
+  static constexpr bool kPicksFrom16 = true;
+  using Nibbles = __m512i;
+  static Nibbles nibbles(__m128i bytes) { return _mm512_cvtepu8_epi32(bytes); }
+  static F pick_low(F table, Nibbles codes) { return _mm512_permutexvar_ps(codes, table); }
+  static F pick_high(F table, Nibbles codes) {
+    return _mm512_permutexvar_ps(_mm512_srli_epi32(codes, 4), table);
+  }
+
   /// Sums of all lanes, in one fixed tree: lanes 8 apart, then 4, 2 and 1.
   static float sum(F a) {
     const __m256 by_8 = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));

@@ -34,7 +34,8 @@ struct EmbeddedOptions {
   std::optional<double> memory_utilization;  // share of the available memory; default: the rules' 0.92
 };
 
-/// Weight rows that a thread of the engine widens to f32 at once; the kernels' own number, which engine asserts.
+/// Weight rows that a thread of the engine widens to f32 at once; the kernels' own number, which engine
+/// asserts.
 inline constexpr int kWidenedRows = 8;
 
 /// The engine's buffers, all f32. T = max_num_batched_tokens; widths are the largest over all layers.

@@ -46,8 +46,7 @@ class FloatRows {
 }  // namespace
 
 Bytes Workspace::activation() const {
-  return residual + normed + attention_out + down_out + query + key + value + gate + up +
-         rope_angles;
+  return residual + normed + attention_out + down_out + query + key + value + gate + up + rope_angles;
 }
 
 Bytes Workspace::total() const {
@@ -74,7 +73,8 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   space.up = rows.of(tokens, widths.intermediate);
   space.rope_angles = rows.of(tokens, spec.rope.rotary_dim);
   space.logits = rows.of(options.max_num_seqs, spec.vocab_size);
-  space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows, std::max({widths.hidden, widths.intermediate, widths.query}));
+  space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows,
+                              std::max({widths.hidden, widths.intermediate, widths.query}));
   space.attention_scores = rows.of(options.threads, length);
   if (!rows.is_sound())
     return fail(ErrorCode::kMalformed, "the engine's buffers for this model would not fit 63 bits",

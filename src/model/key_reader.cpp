@@ -19,7 +19,9 @@ std::string shown(const Json& value) {
 }  // namespace
 
 KeyReader KeyReader::of_config(const Json& object, std::string_view source, std::string pointer) {
-  return {object, fmt::format("{}: {}/", source, pointer), ""};
+  KeyReader keys(object, fmt::format("{}: {}/", source, pointer), "");
+  keys.is_nested_ = !pointer.empty();
+  return keys;
 }
 
 KeyReader KeyReader::of_gguf(const Json& metadata, std::string_view source, std::string_view architecture) {

@@ -35,6 +35,8 @@ class KeyReader {
   const Json& operator[](std::string_view key) const;
   /// True also where the value is null.
   bool contains(std::string_view key) const;
+  /// True for the text_config of a wrapper.
+  bool is_nested() const { return is_nested_; }
 
   /// A whole number from `least` to `most`. An absent or null value gives `otherwise`, and is an error when
   /// there is none.
@@ -64,6 +66,7 @@ class KeyReader {
   const Json* object_;
   std::string place_;       // "config.json: /text_config/" or "model.gguf: "
   std::string key_prefix_;  // "llama."
+  bool is_nested_ = false;
   std::optional<Error> error_;
 };
 

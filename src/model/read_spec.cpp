@@ -2,7 +2,7 @@
 // Finds the family of a config or a GGUF file and lets it read the spec.
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <filesystem>
 
 #include "model/families/families.h"
@@ -44,7 +44,10 @@ tl::unexpected<Error> unknown(std::string_view shown, std::string where) {
 }
 
 Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
-  const std::string source = std::filesystem::path(artifact.root()).filename().string();
+  const auto& files = artifact.files();
+  const auto file =
+      std::find_if(files.begin(), files.end(), [](const auto& f) { return f.path.ends_with(".gguf"); });
+  const std::string source = file == files.end() ? artifact.root() : file->path;
   const std::string* architecture = artifact.config()["general.architecture"].as_string();
   if (!architecture)
     return fail(ErrorCode::kMalformed, "reading the model: the key general.architecture is absent",

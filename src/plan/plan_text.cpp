@@ -43,8 +43,8 @@ void append_simple(const Plan& plan, std::string& out) {
   }
 }
 
-std::string both_units(Bytes bytes) {
-  return fmt::format("{:>12}  {:>12}", as_gb(bytes), as_gib(bytes));
+std::string exact_and_rounded(Bytes bytes) {
+  return fmt::format("{:>15} bytes {:>11} {:>12}", with_commas(bytes.value), as_gb(bytes), as_gib(bytes));
 }
 
 std::string number_or_dash(const std::optional<std::int64_t>& value) {
@@ -73,10 +73,12 @@ void append_row(const Row& row, const Plan& plan, std::string& out) {
     fmt::format_to(to, ", {} x {} ({})", row.target->count, row.target->name.value_or("memory"),
                    as_gib(row.target->memory));
   fmt::format_to(to, "\n  {}\n", row.fits ? "fits" : "does not fit: " + row.engine_message);
-  if (row.budget) fmt::format_to(to, "  {:<26} {}\n", "memory that may be used", both_units(*row.budget));
+  if (row.budget)
+    fmt::format_to(to, "  {:<26} {}\n", "memory that may be used", exact_and_rounded(*row.budget));
   for (const Part& part : row.parts)
     if (part.bytes.value > 0)
-      fmt::format_to(to, "  {:<26} {}  {}\n", part.part, both_units(part.bytes), part.why);
+      fmt::format_to(to, "  {:<26} {}{}{}\n", part.part, exact_and_rounded(part.bytes),
+                     part.why.empty() ? "" : "  ", part.why);
   fmt::format_to(to, "  {:<26} {} bytes ({})\n", "KV per token", with_commas(row.kv_bytes_per_token.value),
                  row.kv_cache_dtype);
   fmt::format_to(to, "  {:<26} {} tokens\n", "longest request", with_commas(row.max_model_len.value));

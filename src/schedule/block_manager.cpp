@@ -4,7 +4,6 @@
 namespace plimsoll::schedule {
 
 BlockManager::BlockManager(Blocks total) {
-  PLIMSOLL_CHECK(total.value >= 0 && total.value <= INT32_MAX, "block numbers are 32-bit");
   entries_.resize(static_cast<std::size_t>(total.value));
   free_.reserve(entries_.size());
   for (std::int64_t block = total.value; block-- > 0;) free_.push_back(static_cast<BlockId>(block));

@@ -4,51 +4,69 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace plimsoll::schedule {
+namespace {
 
-std::uint64_t PrefixIndex::hash(PrefixId previous, std::string_view salt, std::span<const TokenId> tokens) {
+std::uint64_t hash_of(PrefixId previous, std::string_view salt, std::span<const TokenId> tokens) {
   const std::uint64_t seed =
       previous != kNoPrefix ? previous : XXH3_64bits_withSeed(salt.data(), salt.size(), 1);
   return XXH3_64bits_withSeed(tokens.data(), tokens.size_bytes(), seed);
 }
 
-const PrefixIndex::Entry* PrefixIndex::entry_of(std::uint64_t hash, PrefixId previous, std::string_view salt,
-                                                std::span<const TokenId> tokens) const {
-  const auto found = by_hash_.find(hash);
-  if (found == by_hash_.end()) return nullptr;
-  const Entry& entry = found->second;
-  const bool is_same = entry.previous == previous && (previous != kNoPrefix || entry.salt == salt) &&
-                       std::equal(tokens.begin(), tokens.end(), entry.tokens.begin(), entry.tokens.end());
-  return is_same ? &entry : nullptr;
+}  // namespace
+
+PrefixIndex::PrefixIndex(Blocks total, int block_size)
+    : block_size_(static_cast<std::size_t>(block_size)),
+      entries_(static_cast<std::size_t>(total.value)),
+      tokens_(entries_.size() * block_size_),
+      buckets_(std::bit_ceil(entries_.size() + 1), kNone) {}
+
+std::span<const TokenId> PrefixIndex::tokens_of(BlockId block) const {
+  return std::span(tokens_).subspan(static_cast<std::size_t>(block) * block_size_, block_size_);
 }
 
 std::optional<PrefixIndex::Found> PrefixIndex::find(PrefixId previous, std::string_view salt,
                                                     std::span<const TokenId> tokens) const {
-  const Entry* entry = entry_of(hash(previous, salt, tokens), previous, salt, tokens);
-  if (!entry) return std::nullopt;
-  return Found{entry->block, entry->prefix};
+  const std::uint64_t hash = hash_of(previous, salt, tokens);
+  for (BlockId block = buckets_[hash & (buckets_.size() - 1)]; block != kNone;
+       block = entries_[static_cast<std::size_t>(block)].next) {
+    const Entry& entry = entries_[static_cast<std::size_t>(block)];
+    if (entry.hash == hash && entry.previous == previous && (previous != kNoPrefix || entry.salt == salt) &&
+        std::ranges::equal(tokens, tokens_of(block)))
+      return Found{block, entry.prefix};
+  }
+  return std::nullopt;
 }
 
 PrefixIndex::Added PrefixIndex::add(PrefixId previous, std::string_view salt, std::span<const TokenId> tokens,
                                     BlockId block) {
-  const std::uint64_t key = hash(previous, salt, tokens);
-  if (const Entry* entry = entry_of(key, previous, salt, tokens)) return {entry->prefix, false};
-  // Two contents with one hash: the second is not recorded, so nobody finds the blocks behind it and they are
-  // evicted in their turn. Correct, and too rare to do better.
-  const PrefixId prefix = ++last_prefix_;
-  Entry entry{prefix, previous, block, previous == kNoPrefix ? std::string(salt) : std::string(),
-              std::vector<TokenId>(tokens.begin(), tokens.end())};
-  const bool is_new = by_hash_.try_emplace(key, std::move(entry)).second;
-  if (is_new) hash_of_block_[block] = key;
-  return {prefix, is_new};
+  PLIMSOLL_CHECK(tokens.size() == block_size_, "only full blocks are indexed");
+  if (const auto found = find(previous, salt, tokens)) return {found->prefix, false};
+  Entry& entry = entries_[static_cast<std::size_t>(block)];
+  PLIMSOLL_CHECK(entry.prefix == kNoPrefix, "a block is forgotten before it holds something else");
+  const std::uint64_t hash = hash_of(previous, salt, tokens);
+  entry.prefix = ++last_prefix_;
+  entry.previous = previous;
+  entry.hash = hash;
+  if (previous == kNoPrefix) entry.salt = salt;
+  std::ranges::copy(tokens, tokens_.begin() + static_cast<std::ptrdiff_t>(block) *
+                                                  static_cast<std::ptrdiff_t>(block_size_));
+  entry.next = std::exchange(bucket(hash), block);
+  ++size_;
+  return {entry.prefix, true};
 }
 
 void PrefixIndex::forget(BlockId block) {
-  const auto found = hash_of_block_.find(block);
-  if (found == hash_of_block_.end()) return;
-  by_hash_.erase(found->second);
-  hash_of_block_.erase(found);
+  Entry& entry = entries_[static_cast<std::size_t>(block)];
+  if (entry.prefix == kNoPrefix) return;
+  BlockId* link = &bucket(entry.hash);
+  while (*link != block) link = &entries_[static_cast<std::size_t>(*link)].next;
+  *link = entry.next;
+  entry = Entry{};
+  --size_;
 }
 
 }  // namespace plimsoll::schedule

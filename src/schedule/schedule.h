@@ -69,6 +69,8 @@ class Scheduler {
   /// last (of those with the lowest priority) gives its blocks back and waits again; its tokens so far are
   /// then computed anew like a prompt. Call complete() before the next next().
   Step next();
+  /// The same into a step that is used again and again, so that planning decodes allocates nothing.
+  void next(Step& step);
 
   /// After the step's forward pass: marks its tokens as computed, so that their full blocks may serve later
   /// prompts.

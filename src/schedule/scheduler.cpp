@@ -42,7 +42,7 @@ std::int64_t blocks_for(std::int64_t tokens, int block_size) {
 }  // namespace
 
 struct Scheduler::State {
-  explicit State(const Options& o) : options(o), pool(o.num_blocks) {}
+  explicit State(const Options& o) : options(o), pool(o.num_blocks), index(o.num_blocks, o.block_size) {}
 
   using WaitingKey = std::tuple<int, std::uint64_t, SequenceId>;  // priority, arrival
   static WaitingKey key_of(const Sequence& sequence) {
@@ -160,6 +160,9 @@ struct Scheduler::State {
     sequence.num_indexed = static_cast<std::int64_t>(prefix.size());
     sequence.num_planned = sequence.num_computed = sequence.num_indexed * options.block_size;
     sequence.last_prefix = prefix.empty() ? kNoPrefix : prefix.back().prefix;
+    // Steps of a running sequence allocate nothing: what it may need is there from its admission.
+    sequence.tokens.reserve(static_cast<std::size_t>(sequence.final_tokens));
+    sequence.blocks.reserve(static_cast<std::size_t>(blocks_for(sequence.final_tokens, options.block_size)));
     sequence.is_running = true;
     sequence.admission = ++last_admission;
     if (!sequence.was_admitted) {
@@ -210,9 +213,12 @@ struct Scheduler::State {
   std::int64_t preemptions = 0, prefix_queries_tokens = 0, prefix_hits_tokens = 0;
 };
 
-Scheduler::Scheduler(const Options& options) : state_(std::make_unique<State>(options)) {
+Scheduler::Scheduler(const Options& options) {
   PLIMSOLL_CHECK(options.block_size > 0 && options.max_num_seqs > 0 && options.max_num_batched_tokens > 0,
                  "sizes of the schedule are positive; flags are checked where they are read");
+  PLIMSOLL_CHECK(options.num_blocks.value >= 0 && options.num_blocks.value <= INT32_MAX,
+                 "block numbers are 32-bit");
+  state_ = std::make_unique<State>(options);
 }
 
 Scheduler::~Scheduler() = default;
@@ -250,15 +256,21 @@ Status Scheduler::add(SequenceId sequence, std::vector<TokenId> prompt, Tokens f
 }
 
 Step Scheduler::next() {
-  State& state = *state_;
   Step step;
+  next(step);
+  return step;
+}
+
+void Scheduler::next(Step& step) {
+  State& state = *state_;
+  step.work.clear();
+  step.preempted.clear();
   state.budget = state.options.max_num_batched_tokens;
   const bool may_admit = !state.options.is_static || state.running.empty();
   state.plan_decodes(step);
   state.plan_prefills(step);
   // Blocks that a preemption just freed belong to those who still run.
   if (may_admit && step.preempted.empty()) state.admit_waiting(step);
-  return step;
 }
 
 void Scheduler::complete(const Step& step) {

@@ -16,8 +16,8 @@ namespace plimsoll::serve {
 
 struct KvMeasurement {
   Tokens tokens;
-  Bytes resident;         // that the sequence added to the resident pages of the pool
-  Bytes bytes_per_token;           // as the engine lays it out
+  Bytes resident;                   // that the sequence added to the resident pages of the pool
+  Bytes bytes_per_token;            // as the engine lays it out
   std::optional<std::string> kind;  // full or sliding when all layers are of one kind
 };
 

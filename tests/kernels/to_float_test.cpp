@@ -32,6 +32,16 @@ TEST_P(ToFloat, BlocksReadBitForBitAsTheReference) {
   }
 }
 
+TEST_P(ToFloat, WorkedCaseOfTheFormatPage) {
+  std::vector<std::byte> block(18, std::byte{0xf0});
+  block[0] = std::byte{0x00};
+  block[1] = std::byte{0x3c};
+  std::vector<float> out(32);
+  kernels().to_float(DType::kQ4_0, block.data(), 32, out.data());
+  EXPECT_EQ(out[0], -8.0f);
+  EXPECT_EQ(out[16], 7.0f);
+}
+
 // Written from the definition of the format, with double arithmetic.
 float half_by_definition(std::uint32_t half) {
   const int exponent = static_cast<int>(half >> 10 & 31);

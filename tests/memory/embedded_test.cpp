@@ -57,7 +57,7 @@ TEST(Embedded, AnExampleByHand) {
   EXPECT_EQ(answer->plan.num_blocks.value, 21);
   EXPECT_EQ(answer->pool_source, PoolSource::kDemand);
   EXPECT_DOUBLE_EQ(answer->plan.max_concurrency, 3.0);
-  // 8 tokens x (64 x 5 + 2 x 32 + 2 x 128 + 16 angles) + 3 x 512 + 2 x 8 widened rows of 128 + 2 x 100 floats
+  // 8 tokens x (64 x 5 + 2 x 32 + 2 x 128 + 16) + 3 x 512 + 2 x 8 x 128 + 2 x 100 floats
   EXPECT_EQ(answer->plan.workspace.value, 4 * (8 * 656 + 3 * 512 + 2 * 8 * 128 + 2 * 100));
   EXPECT_EQ(answer->plan.peak.value, 1'000'000 + 21 * 8192 + answer->plan.workspace.value + 64 * kMiB);
 }

@@ -51,14 +51,17 @@ class Engine {
     requests_.erase(victim);
   }
 
-  // What a slot holds once token `position` was computed: all tokens up to it, and the salt.
-  std::string content(SequenceId id, std::int64_t position) const {
-    std::string text = requests_.at(id).salt + ":";
-    for (std::int64_t i = 0; i <= position; ++i)
-      text += static_cast<char>('a' + scheduler_.tokens(id)[static_cast<std::size_t>(i)]);
-    return text;
+  // What a slot holds once token `position` was computed: a digest of the salt and all tokens up to it.
+  std::uint64_t content(SequenceId id, std::int64_t position) {
+    auto& digests = digests_[id];
+    const auto tokens = scheduler_.tokens(id);
+    for (std::size_t i = digests.size(); std::cmp_less_equal(i, position); ++i) {
+      const std::uint64_t before = i > 0 ? digests[i - 1] : requests_.at(id).salt.size() + 1;
+      digests.push_back((before ^ static_cast<std::uint64_t>(tokens[i] + 1)) * 0x9e3779b97f4a7c15u + i);
+    }
+    return digests[static_cast<std::size_t>(position)];
   }
-  std::string& slot(SequenceId id, std::int64_t position) {
+  std::uint64_t& slot(SequenceId id, std::int64_t position) {
     const auto block = scheduler_.blocks(id)[static_cast<std::size_t>(position / options_.block_size)];
     return slots_[static_cast<std::size_t>(block * options_.block_size + position % options_.block_size)];
   }
@@ -122,7 +125,7 @@ class Engine {
 
   void check_blocks() {
     std::set<BlockId> used;
-    std::map<BlockId, std::string> first_slot;
+    std::map<BlockId, std::uint64_t> first_slot;
     for (const auto& [id, request] : requests_) {
       std::set<BlockId> own;
       const auto blocks = scheduler_.blocks(id);
@@ -152,9 +155,10 @@ class Engine {
   Options options_;
   Scheduler scheduler_;
   std::mt19937 random_;
-  std::vector<std::string> slots_;  // [blocks, block_size]
+  std::vector<std::uint64_t> slots_;  // [blocks, block_size]
   std::map<SequenceId, Request> requests_;
   std::map<SequenceId, std::int64_t> computed_;
+  std::map<SequenceId, std::vector<std::uint64_t>> digests_;
   SequenceId next_id_ = 1;
 };
 

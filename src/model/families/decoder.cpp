@@ -85,22 +85,27 @@ std::optional<DType> gguf_dtype(const Json& metadata) {
 
 ModelSpec read_config_decoder(KeyReader& keys, const DecoderDefaults& defaults) {
   ModelSpec spec;
-  spec.hidden_size = keys.count("hidden_size", kMaxWidth);
-  spec.vocab_size = keys.integer("vocab_size", 1, kMaxVocab);
+  const auto otherwise = [&](std::int64_t value) {
+    return keys.is_nested() ? std::optional(value) : std::nullopt;
+  };
+  spec.hidden_size = keys.count("hidden_size", kMaxWidth, otherwise(defaults.hidden_size));
+  spec.vocab_size = keys.integer("vocab_size", 1, kMaxVocab, otherwise(defaults.vocab_size));
   spec.norm_eps = keys.positive("rms_norm_eps", defaults.norm_eps);
   spec.ties_embeddings = keys.flag("tie_word_embeddings", defaults.ties_embeddings);
-  const int num_layers = keys.count("num_hidden_layers", kMaxLayers);
+  const int num_layers = keys.count("num_hidden_layers", kMaxLayers, otherwise(defaults.num_layers));
 
   Attention attention;
-  attention.q_heads = keys.count("num_attention_heads", kMaxHeads);
-  attention.kv_heads = keys.count("num_key_value_heads", kMaxHeads, attention.q_heads);
+  attention.q_heads = keys.count("num_attention_heads", kMaxHeads, otherwise(defaults.q_heads));
+  const bool takes_default = defaults.kv_heads > 0 && !keys.contains("num_key_value_heads");
+  attention.kv_heads =
+      keys.count("num_key_value_heads", kMaxHeads, takes_default ? defaults.kv_heads : attention.q_heads);
   attention.head_dim = read_head_dim(keys, spec.hidden_size, attention.q_heads, "head_dim",
                                      "num_attention_heads", defaults.head_dim);
   attention.scale = 1.0 / std::sqrt(static_cast<double>(attention.head_dim));
   check_heads(keys, attention, "num_key_value_heads");
 
   Ffn ffn;
-  ffn.intermediate_size = keys.count("intermediate_size", kMaxWidth);
+  ffn.intermediate_size = keys.count("intermediate_size", kMaxWidth, otherwise(defaults.intermediate_size));
   ffn.activation = read_activation(keys);
   repeat(spec, num_layers, attention, ffn);
 

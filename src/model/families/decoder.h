@@ -18,6 +18,13 @@ struct DecoderDefaults {
   std::int64_t context_tokens = 2048;
   bool ties_embeddings = false;
   int head_dim = 0;  // 0: hidden_size / num_attention_heads
+  int kv_heads = 0;  // where the key is absent (a null means the attention heads); 0: the attention heads
+  // The text_config of a wrapper may leave out figures that are the defaults; a config of its own may not.
+  int hidden_size = 4096;
+  int intermediate_size = 11'008;
+  int num_layers = 32;
+  int q_heads = 32;
+  std::int64_t vocab_size = 32'000;
 };
 
 /// Reads the common keys of a config into a spec whose layers are all alike and have no bias.

@@ -6,7 +6,8 @@
 namespace plimsoll::model {
 
 ModelSpec mistral_from_config(KeyReader& keys) {
-  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-6, .context_tokens = 131'072});
+  ModelSpec spec = read_config_decoder(
+      keys, {.norm_eps = 1e-6, .context_tokens = 131'072, .kv_heads = 8, .intermediate_size = 14'336});
   // A null switches the window off; a config that is silent gets transformers' default.
   const Json& stated = keys["sliding_window"];
   std::optional<std::int64_t> window;

@@ -21,7 +21,11 @@ void read_windows(KeyReader& keys, ModelSpec& spec) {
 }  // namespace
 
 ModelSpec qwen2_from_config(KeyReader& keys) {
-  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-6, .context_tokens = 32'768});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-6,
+                                              .context_tokens = 32'768,
+                                              .kv_heads = 32,
+                                              .intermediate_size = 22'016,
+                                              .vocab_size = 151'936});
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qkv_bias = true; });
   read_windows(keys, spec);
   return spec;
@@ -34,7 +38,12 @@ ModelSpec qwen2_from_gguf(KeyReader& keys, const artifact::Artifact& artifact) {
 }
 
 ModelSpec qwen3_from_config(KeyReader& keys) {
-  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-6, .context_tokens = 32'768, .head_dim = 128});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-6,
+                                              .context_tokens = 32'768,
+                                              .head_dim = 128,
+                                              .kv_heads = 32,
+                                              .intermediate_size = 22'016,
+                                              .vocab_size = 151'936});
   const bool has_bias = keys.flag("attention_bias", false);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     attention.has_qk_norm = true;

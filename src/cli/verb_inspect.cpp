@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/verbs.h"
+#include "inspect/inspect.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct Flags {
+  CommonFlags common;
+  std::string model;
+  inspect::Options options;
+  std::string max_model_len;
+};
+
+int run_inspect(Flags& flags) {
+  if (!flags.max_model_len.empty()) {
+    flags.options.sequence_tokens = parse_size(flags.max_model_len);
+    if (!flags.options.sequence_tokens || *flags.options.sequence_tokens < 1)
+      return report_error(flags.common,
+                          Error{ErrorCode::kUsage, "\"" + flags.max_model_len + "\" is no length in tokens",
+                                "--max-model-len", "give a number, 32k (32,000) or 32K (32,768)"});
+  }
+  const auto report = inspect::inspect(flags.model, flags.options);
+  if (!report) return report_error(flags.common, report.error());
+  const Status written =
+      write_output(flags.common, flags.common.is_json() ? dump_pretty(inspect::to_json(*report))
+                                                        : inspect::to_text(*report));
+  if (!written) return report_error(flags.common, written.error());
+  const auto code = inspect::verdict_code(report->findings);
+  return code ? exit_status(*code) : 0;
+}
+
+}  // namespace
+
+Verb add_inspect(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* verb =
+      app.add_subcommand("inspect", "sizes, structure and every fault of a model, before it is deployed");
+  verb->add_option("MODEL", flags->model,
+                   "a model folder, a .gguf file, a config.json, or org/name of the catalogue")
+      ->required();
+  verb->add_flag("--deep", flags->options.is_deep, "read every tensor: NaN and infinity counts");
+  verb->add_flag("--tensors", flags->options.lists_tensors, "list all tensors");
+  verb->add_option("--tensor", flags->options.tensor, "statistics of one tensor");
+  verb->add_option("--max-model-len", flags->max_model_len,
+                   "tokens of the sequence that KV bytes are given for");
+  verb->add_option("--kv-cache-dtype", flags->options.kv_cache_dtype,
+                   "auto, bfloat16, float16, fp8, q8_0, ...")
+      ->capture_default_str();
+  add_common_flags(*verb, flags->common);
+  verb->footer(
+      "Examples:\n"
+      "  plimsoll inspect ./SmolLM2-135M-Instruct\n"
+      "  plimsoll inspect model.gguf --format json\n"
+      "  plimsoll inspect ./model --deep\n"
+      "  plimsoll inspect config.json --max-model-len 32K --kv-cache-dtype fp8");
+  return {verb, [flags] { return run_inspect(*flags); }};
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/config_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace plimsoll::inspect {
+namespace {
+
+struct Figure {
+  std::string_view key;
+  std::int64_t most;
+};
+
+// Figures that every family counts by, and the largest value that is believed.
+constexpr std::array<Figure, 8> kFigures{{
+    {"hidden_size", std::int64_t{1} << 20},
+    {"num_hidden_layers", 4096},
+    {"num_attention_heads", 4096},
+    {"num_key_value_heads", 4096},
+    {"head_dim", 8192},
+    {"intermediate_size", std::int64_t{1} << 20},
+    {"vocab_size", std::int64_t{1} << 28},
+    {"num_experts", 65'536},
+}};
+
+constexpr std::array<std::string_view, 11> kRopeTypes{"default", "linear",       "dynamic",      "llama3",
+                                                      "yarn",    "longrope",     "su",           "mrope",
+                                                      "none",    "proportional", "deepseek_yarn"};
+
+void malformed(Findings& findings, std::string id, std::string where, std::string message) {
+  findings.push_back({std::move(id), FindingLevel::kError, FindingKind::kMalformed, std::move(where),
+                      std::move(message), "correct the value, or download the file again"});
+}
+
+void check_figures(const Subject& subject, Findings& findings) {
+  for (const Figure& figure : kFigures) {
+    const Json& value = subject.figures[figure.key];
+    if (value.is_null() || value.is_array()) continue;  // some families state one value per layer
+    if (!value.is_number()) {
+      malformed(findings, "CFG_TYPE", subject.place(figure.key),
+                fmt::format("{} is {}, an integer is wanted", figure.key, dump(value).substr(0, 60)));
+      continue;
+    }
+    const auto number = value.as_integer();
+    if (!number || *number < 1 || *number > figure.most)
+      malformed(findings, "CFG_RANGE", subject.place(figure.key),
+                fmt::format("{} is {}, outside 1 to {}", figure.key, dump(value), figure.most));
+  }
+}
+
+void check_heads(const Subject& subject, Findings& findings) {
+  const auto heads = subject.figures["num_attention_heads"].as_integer();
+  const auto kv_heads = subject.figures["num_key_value_heads"].as_integer();
+  if (!heads || !kv_heads || *heads < 1 || *kv_heads < 1 || *heads % *kv_heads == 0) return;
+  add_check(findings, "CFG_KV_HEADS", FindingLevel::kError, subject.place("num_key_value_heads"),
+            fmt::format("{} attention heads cannot share {} KV heads evenly", *heads, *kv_heads),
+            "correct the value");
+}
+
+void check_rope(const Subject& subject, Findings& findings) {
+  for (const char* dict : {"rope_scaling", "rope_parameters"}) {
+    for (const char* key : {"rope_type", "type"}) {
+      const std::string* type = subject.figures[dict][key].as_string();
+      if (!type || std::find(kRopeTypes.begin(), kRopeTypes.end(), *type) != kRopeTypes.end()) continue;
+      findings.push_back(
+          {"CFG_ROPE_TYPE", FindingLevel::kError, FindingKind::kUnsupported,
+           subject.place(fmt::format("{}/{}", dict, key)),
+           fmt::format("unknown rotary kind \"{}\"; ignoring it would give wrong output", *type),
+           "correct the kind, or add it"});
+    }
+  }
+}
+
+void check_remote_code(const Subject& subject, Findings& findings) {
+  const Json& map = subject.artifact.config()["auto_map"];
+  if (map.members().empty()) return;
+  add_check(
+      findings, "REMOTE_CODE", FindingLevel::kWarning, subject.config_file + ": /auto_map",
+      fmt::format("auto_map names {}, which engines run only with trust_remote_code; it is not run here",
+                  dump(map.members().front().second)),
+      "read that code before you trust it, or use a revision without it");
+}
+
+// The reason why there is no spec, unless a check has told it.
+void add_spec_error(const Error& error, Findings& findings) {
+  for (const Finding& finding : findings)
+    if (finding.level == FindingLevel::kError && finding.where == error.where) return;
+  const bool is_unsupported = error.code == ErrorCode::kUnsupported;
+  const bool is_unknown =
+      error.where.ends_with("/architectures") || error.where.ends_with("general.architecture");
+  findings.push_back({is_unknown && is_unsupported ? "ARCH_UNKNOWN"
+                      : is_unsupported             ? "CFG_UNSUPPORTED"
+                                                   : "CFG_VALUE",
+                      FindingLevel::kError,
+                      is_unsupported ? FindingKind::kUnsupported : FindingKind::kMalformed, error.where,
+                      error.message, error.fix});
+}
+
+bool has_error(const Findings& findings, std::initializer_list<std::string_view> ids) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return std::find(ids.begin(), ids.end(), finding.id) != ids.end();
+  });
+}
+
+}  // namespace
+
+void check_config(const Subject& subject, const std::optional<Error>& spec_error, Findings& findings) {
+  if (!subject.is_gguf() && subject.artifact.config().is_object()) {
+    check_figures(subject, findings);
+    check_heads(subject, findings);
+    check_rope(subject, findings);
+    check_remote_code(subject, findings);
+  }
+  // Where the config or the header is unreadable, that is the fault, and it is told.
+  const bool is_told = has_error(findings, {"CFG_JSON", "CFG_MISSING", "GGUF_NO_ARCH"}) ||
+                       (subject.is_gguf() && worst_level(findings) == FindingLevel::kError &&
+                        !subject.artifact.config()["general.architecture"].is_string());
+  if (spec_error && !is_told) add_spec_error(*spec_error, findings);
+}
+
+}  // namespace plimsoll::inspect

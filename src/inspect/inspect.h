@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with this model, and how large is it? Every check before deployment, all findings and never
+// only the first; sizes, layers, KV cache and context beside them. A Report is a value; what cannot be known
+// is empty in it and null in its JSON. Reads headers only, unless asked for more.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "artifact/artifact.h"
+#include "base/dtype.h"
+#include "base/finding.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "model/model.h"
+
+namespace plimsoll::inspect {
+
+struct Options {
+  bool is_deep = false;                         // --deep: read every tensor
+  bool lists_tensors = false;                   // --tensors
+  std::string tensor;                           // --tensor NAME: statistics of one
+  std::optional<std::int64_t> sequence_tokens;  // --max-model-len: length that bytes_per_sequence is for
+  std::string kv_cache_dtype = "auto";          // --kv-cache-dtype
+};
+
+struct Group {
+  std::string group;  // embedding attention ffn experts norm head encoder other
+  std::int64_t parameters = 0;
+};
+
+struct Difference {
+  std::string cause;  // tied_head_stored stored_buffers quantization_scales packed_4bit
+  std::int64_t parameters = 0;
+};
+
+/// Logical parameters of the model proper: a tied head once, packed weights unpacked, no buffers or scales.
+struct Parameters {
+  std::optional<std::int64_t> total, active, active_without_embedding, mtp, hub_total;
+  std::vector<Group> by_group;          // sums to total
+  std::vector<Difference> differences;  // total + their sum = hub_total
+};
+
+struct StoredAs {
+  DType dtype = DType::kF32;
+  std::int64_t parameters = 0;  // elements as stored
+  std::int64_t num_tensors = 0;
+  Bytes bytes;
+};
+
+struct Weights {
+  std::optional<Bytes> bytes;  // tensor data: from headers, or what the config's dtype would take
+  bool is_exact = false;       // from headers
+  std::optional<Bytes> file_bytes;
+  std::int64_t num_tensors = 0, num_files = 0;
+  std::optional<std::int64_t> index_total_size_bytes;
+  std::vector<StoredAs> by_dtype;  // most bytes first
+  Json quantization;               // null for plain models
+  std::vector<StoredAs> if_stored_as;
+};
+
+/// Neighbouring layers that are alike.
+struct LayerRun {
+  int first = 0, count = 0;
+  model::Layer layer;
+  Bytes kv_bytes_per_token;  // of one such layer
+};
+
+struct KvCache {
+  DType dtype = DType::kBF16;
+  Bytes bytes_per_token, growing_bytes_per_token, without_gqa_bytes_per_token;
+  std::int64_t sequence_tokens = 0;         // 0: no length is known
+  std::optional<Bytes> bytes_per_sequence;  // empty when it does not fit 63 bits
+};
+
+struct ContextSource {
+  std::string file, pointer;
+  Json value;
+};
+
+struct Context {
+  std::optional<std::int64_t> native_tokens, extended_tokens, max_model_len;
+  std::vector<ContextSource> sources;
+};
+
+struct Report {
+  std::string source;  // MODEL as given
+  std::string commit;
+  std::optional<std::string> architecture, model_type, license;
+  std::vector<artifact::File> files;
+  Parameters parameters;
+  Weights weights;
+  std::optional<model::ModelSpec> spec;  // empty: the architecture is not known, or its figures are not sound
+  std::vector<LayerRun> layers;          // empty without a spec
+  std::optional<KvCache> kv_cache;       // empty without a spec
+  Context context;
+  Json tokenizer;        // the document's object
+  Json multimodal;       // the document's object
+  Json tensors, tensor;  // null unless asked for
+  Findings findings;
+};
+
+/// Inspects MODEL: all that `artifact::open` takes, and org/name of the built-in catalogue.
+/// Errors: kMalformed when nothing at all can be said about the path; kUsage for an unknown --kv-cache-dtype
+///         or --tensor. Everything else becomes a finding.
+Result<Report> inspect(const std::string& model, const Options& options = {});
+
+/// The document plimsoll.inspect/1. Source: CONTRACT items 7 to 17.
+Json to_json(const Report& report);
+
+/// The page for people: the four values that decide, the parts, the findings.
+std::string to_text(const Report& report);
+
+/// Exit status by the worst error finding: malformed before unsupported before a failed check; nothing when
+/// there is none.
+std::optional<ErrorCode> verdict_code(const Findings& findings);
+
+}  // namespace plimsoll::inspect

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The document plimsoll.inspect/1.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "inspect/inspect.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+Json bytes_json(const std::optional<Bytes>& bytes) {
+  return bytes ? Json(bytes->value) : Json();
+}
+
+Json model_json(const Report& report) {
+  return Json::object({{"source", report.source},
+                       {"commit", report.commit.empty() ? Json() : Json(report.commit)},
+                       {"architecture", report.architecture},
+                       {"model_type", report.model_type},
+                       {"license", Json::object({{"id", report.license},
+                                                 {"commercial_use", nullptr},
+                                                 {"redistribution", nullptr},
+                                                 {"derivatives", nullptr},
+                                                 {"gated", nullptr}})},
+                       {"card_claims", Json::object({{"total", nullptr}, {"active", nullptr}})}});
+}
+
+Json files_json(const Report& report) {
+  Json list = Json::array();
+  for (const auto& file : report.files)
+    list.push_back(Json::object({{"path", file.path},
+                                 {"bytes", file.bytes.value},
+                                 {"role", to_string(file.role)},
+                                 {"sha256", nullptr}}));
+  return list;
+}
+
+Json parameters_json(const Parameters& parameters) {
+  Json groups = Json::array(), differences = Json::array();
+  for (const Group& group : parameters.by_group)
+    groups.push_back(Json::object({{"group", group.group}, {"parameters", group.parameters}}));
+  for (const Difference& difference : parameters.differences)
+    differences.push_back(Json::object({{"cause", difference.cause}, {"parameters", difference.parameters}}));
+  return Json::object({{"total", parameters.total},
+                       {"active", parameters.active},
+                       {"active_without_embedding", parameters.active_without_embedding},
+                       {"mtp", parameters.mtp},
+                       {"hub_total", parameters.hub_total},
+                       {"by_group", std::move(groups)},
+                       {"differences", std::move(differences)}});
+}
+
+Json weights_json(const Weights& weights) {
+  Json by_dtype = Json::array(), other = Json::array();
+  for (const StoredAs& row : weights.by_dtype)
+    by_dtype.push_back(Json::object({{"dtype", name(row.dtype)},
+                                     {"parameters", row.parameters},
+                                     {"num_tensors", row.num_tensors},
+                                     {"bytes", row.bytes.value}}));
+  for (const StoredAs& row : weights.if_stored_as)
+    other.push_back(Json::object({{"dtype", name(row.dtype)}, {"bytes", row.bytes.value}}));
+  return Json::object({{"bytes", bytes_json(weights.bytes)},
+                       {"file_bytes", bytes_json(weights.file_bytes)},
+                       {"num_tensors", weights.num_tensors},
+                       {"num_files", weights.num_files},
+                       {"index_total_size_bytes", weights.index_total_size_bytes},
+                       {"by_dtype", std::move(by_dtype)},
+                       {"quantization", weights.quantization},
+                       {"if_stored_as", std::move(other)}});
+}
+
+std::string_view kind_of(const model::Attention& attention) {
+  return attention.window_tokens ? "sliding" : "full";
+}
+
+// The fields of a run that depend on the layer's kind.
+void set_mixer(Json& row, const model::Attention& attention) {
+  row.set("kind", kind_of(attention));
+  row.set("q_heads", attention.q_heads);
+  row.set("kv_heads", attention.kv_heads);
+  row.set("head_dim", attention.head_dim);
+  row.set("window", attention.window_tokens);
+}
+void set_mixer(Json& row, const model::Latent& latent) {
+  row.set("kind", "mla");
+  row.set("q_heads", latent.q_heads);
+  row.set("kv_heads", 1);
+  row.set("head_dim", latent.kv_lora_rank + latent.qk_rope_head_dim);
+}
+void set_mixer(Json& row, const model::State& state) {
+  row.set("kind", state.kind);
+}
+void set_mixer(Json& row, const model::NoMixer&) {
+  row.set("kind", "none");
+}
+
+std::string_view to_string(model::FfnKind kind) {
+  switch (kind) {
+    case model::FfnKind::kDense:
+      return "dense";
+    case model::FfnKind::kMoe:
+      return "moe";
+    case model::FfnKind::kNone:
+      return "none";
+  }
+  return "none";
+}
+
+Json layers_json(const Report& report) {
+  if (!report.spec) return {};
+  Json list = Json::array();
+  for (const LayerRun& run : report.layers) {
+    Json row = Json::object({{"first", run.first},
+                             {"count", run.count},
+                             {"kind", nullptr},
+                             {"ffn", to_string(run.layer.ffn.kind)},
+                             {"kv_heads", nullptr},
+                             {"q_heads", nullptr},
+                             {"head_dim", nullptr},
+                             {"window", nullptr},
+                             {"state_bytes", nullptr},
+                             {"kv_source", nullptr},
+                             {"experts", nullptr}});
+    std::visit([&](const auto& mixer) { set_mixer(row, mixer); }, run.layer.mixer);
+    const model::Ffn& ffn = run.layer.ffn;
+    if (ffn.kind == model::FfnKind::kMoe)
+      row.set("experts", Json::object({{"total", ffn.experts},
+                                       {"per_token", ffn.experts_per_token},
+                                       {"shared", ffn.shared_experts}}));
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+Json kv_cache_json(const std::optional<KvCache>& cache) {
+  if (!cache)
+    return Json::object({{"bytes_per_token", nullptr},
+                         {"growing_bytes_per_token", nullptr},
+                         {"indexer_bytes_per_token", nullptr},
+                         {"state_bytes_per_sequence", nullptr},
+                         {"sequence_tokens", nullptr},
+                         {"bytes_per_sequence", nullptr},
+                         {"dtype", nullptr},
+                         {"without_gqa_bytes_per_token", nullptr}});
+  const bool has_length = cache->sequence_tokens > 0;
+  return Json::object({{"bytes_per_token", cache->bytes_per_token.value},
+                       {"growing_bytes_per_token", cache->growing_bytes_per_token.value},
+                       {"indexer_bytes_per_token", 0},
+                       {"state_bytes_per_sequence", 0},
+                       {"sequence_tokens", has_length ? Json(cache->sequence_tokens) : Json()},
+                       {"bytes_per_sequence", has_length ? bytes_json(cache->bytes_per_sequence) : Json()},
+                       {"dtype", name(cache->dtype)},
+                       {"without_gqa_bytes_per_token", cache->without_gqa_bytes_per_token.value}});
+}
+
+Json context_json(const Context& context) {
+  Json sources = Json::array();
+  for (const ContextSource& source : context.sources)
+    sources.push_back(
+        Json::object({{"file", source.file}, {"pointer", source.pointer}, {"value", source.value}}));
+  return Json::object({{"native_tokens", context.native_tokens},
+                       {"extended_tokens", context.extended_tokens},
+                       {"max_model_len", context.max_model_len},
+                       {"sources", std::move(sources)}});
+}
+
+Json findings_json(const Findings& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings)
+    list.push_back(Json::object({{"id", finding.id},
+                                 {"level", to_string(finding.level)},
+                                 {"where", finding.where},
+                                 {"message", finding.message},
+                                 {"fix", finding.fix.empty() ? Json() : Json(finding.fix)}}));
+  return list;
+}
+
+Json basis_json(const Report& report) {
+  Json basis = Json::object();
+  const auto add = [&](const std::string& pointer, const char* source) {
+    basis.set(pointer,
+              Json::object({{"kind", "formula"}, {"low", nullptr}, {"high", nullptr}, {"source", source}}));
+  };
+  if (report.weights.bytes && !report.weights.is_exact)
+    add("/weights/bytes", "parameters times the declared dtype");
+  for (std::size_t i = 0; i < report.weights.if_stored_as.size(); ++i)
+    add("/weights/if_stored_as/" + std::to_string(i) + "/bytes", "every parameter stored in this type");
+  return basis;
+}
+
+}  // namespace
+
+Json to_json(const Report& report) {
+  const FindingLevel worst = worst_level(report.findings);
+  Json document = Json::object({{"schema", "plimsoll.inspect/1"},
+                                {"model", model_json(report)},
+                                {"files", files_json(report)},
+                                {"parameters", parameters_json(report.parameters)},
+                                {"weights", weights_json(report.weights)},
+                                {"layers", layers_json(report)},
+                                {"kv_cache", kv_cache_json(report.kv_cache)},
+                                {"context", context_json(report.context)},
+                                {"tokenizer", report.tokenizer},
+                                {"multimodal", report.multimodal},
+                                {"support", nullptr},
+                                {"environment", nullptr},
+                                {"findings", findings_json(report.findings)},
+                                {"verdict", worst == FindingLevel::kInfo ? "ok" : plimsoll::to_string(worst)},
+                                {"basis", basis_json(report)}});
+  if (!report.tensors.is_null()) document.set("tensors", report.tensors);
+  if (!report.tensor.is_null()) document.set("tensor", report.tensor);
+  return document;
+}
+
+}  // namespace plimsoll::inspect

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page for people.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "inspect/inspect.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+std::string count_or_unknown(const std::optional<std::int64_t>& count) {
+  return count ? with_commas(*count) : "not known";
+}
+
+std::string size_of(Bytes bytes) {
+  return fmt::format("{} bytes ({}, {})", with_commas(bytes.value), as_gb(bytes), as_gib(bytes));
+}
+
+void line(std::string& page, std::string_view label, const std::string& value) {
+  page += fmt::format("{:<22}{}\n", label, value);
+}
+
+void add_deciding_values(const Report& report, std::string& page) {
+  const auto& weights = report.weights;
+  line(page, "Weights",
+       weights.bytes ? size_of(*weights.bytes) + (weights.is_exact ? "" : ", computed from the config")
+                     : "not known");
+  std::string context =
+      report.context.max_model_len ? count_or_unknown(report.context.max_model_len) + " tokens" : "not known";
+  if (report.context.native_tokens && report.context.native_tokens != report.context.max_model_len)
+    context += fmt::format(" ({} before scaling)", with_commas(*report.context.native_tokens));
+  line(page, "Total context", context);
+  line(page, "KV bytes per token",
+       report.kv_cache ? fmt::format("{} ({})", with_commas(report.kv_cache->bytes_per_token.value),
+                                     name(report.kv_cache->dtype))
+                       : "not known");
+  line(page, "Traffic", "not known; give --workload");
+}
+
+void add_sizes(const Report& report, std::string& page) {
+  page += "\n";
+  line(page, "Parameters", count_or_unknown(report.parameters.total));
+  if (report.parameters.active && report.parameters.active != report.parameters.total)
+    line(page, "  active", with_commas(*report.parameters.active));
+  for (const Group& group : report.parameters.by_group)
+    line(page, "  " + group.group, with_commas(group.parameters));
+  for (const StoredAs& row : report.weights.by_dtype)
+    line(page, fmt::format("Stored as {}", name(row.dtype)),
+         fmt::format("{} tensors, {}", with_commas(row.num_tensors), size_of(row.bytes)));
+  if (!report.weights.quantization.is_null()) line(page, "Quantization", dump(report.weights.quantization));
+  for (const StoredAs& row : report.weights.if_stored_as)
+    line(page, fmt::format("If stored as {}", name(row.dtype)),
+         fmt::format("{}, {}", as_gb(row.bytes), as_gib(row.bytes)));
+}
+
+std::string describe(const LayerRun& run) {
+  std::string text;
+  if (const auto* attention = std::get_if<model::Attention>(&run.layer.mixer)) {
+    text = fmt::format("{} query heads share {} KV heads of {}", attention->q_heads, attention->kv_heads,
+                       attention->head_dim);
+    if (attention->window_tokens)
+      text += fmt::format(", window of {} tokens", with_commas(*attention->window_tokens));
+  } else if (const auto* latent = std::get_if<model::Latent>(&run.layer.mixer)) {
+    text =
+        fmt::format("latent attention, {} values a token", latent->kv_lora_rank + latent->qk_rope_head_dim);
+  } else {
+    text = "no keys and values";
+  }
+  return text + fmt::format(", {} KV bytes a token each", with_commas(run.kv_bytes_per_token.value));
+}
+
+void add_structure(const Report& report, std::string& page) {
+  page += "\n";
+  for (const LayerRun& run : report.layers)
+    line(page,
+         run.count == 1 ? fmt::format("Layer {}", run.first)
+                        : fmt::format("Layers {} to {}", run.first, run.first + run.count - 1),
+         describe(run));
+  if (!report.kv_cache) return;
+  if (report.kv_cache->without_gqa_bytes_per_token != report.kv_cache->bytes_per_token)
+    line(page, "Without shared heads",
+         fmt::format("{} KV bytes per token",
+                     with_commas(report.kv_cache->without_gqa_bytes_per_token.value)));
+  if (report.kv_cache->sequence_tokens > 0 && report.kv_cache->bytes_per_sequence)
+    line(page, "One sequence",
+         fmt::format("{} tokens take {}", with_commas(report.kv_cache->sequence_tokens),
+                     size_of(*report.kv_cache->bytes_per_sequence)));
+}
+
+std::string token_text(const Json& token) {
+  const auto id = token["id"].as_integer();
+  return fmt::format("{} {}", id ? std::to_string(*id) : "?", dump(token["text"]));
+}
+
+void add_tokens(const Report& report, std::string& page) {
+  std::string stops;
+  for (const Json& stop : report.tokenizer["stop_ids"].items())
+    stops += (stops.empty() ? "" : ", ") + token_text(stop);
+  page += "\n";
+  if (!stops.empty()) line(page, "Stops on", stops);
+  for (const Json& source : report.tokenizer["chat_template"]["sources"].items())
+    line(page, "Chat template",
+         *source["file"].as_string() + (source["used"].as_bool().value_or(false) ? " (used)" : ""));
+  const Json& tensor = report.tensor;
+  if (tensor.is_object()) page += "\n" + dump_pretty(tensor);
+  for (const Json& row : report.tensors.items())
+    page += fmt::format("{} {} {} at byte {} of {}, {} bytes\n", *row["name"].as_string(),
+                        *row["dtype"].as_string(), dump(row["shape"]),
+                        with_commas(*row["offset_bytes"].as_integer()), *row["file"].as_string(),
+                        with_commas(*row["bytes"].as_integer()));
+}
+
+void add_findings(const Report& report, std::string& page) {
+  page += "\n";
+  for (const Finding& finding : report.findings) {
+    page += fmt::format("{:<8}{} ({})\n        {}\n", to_string(finding.level), finding.id, finding.where,
+                        finding.message);
+    if (!finding.fix.empty()) page += "        -> " + finding.fix + "\n";
+  }
+  const FindingLevel worst = worst_level(report.findings);
+  line(page, "Verdict", worst == FindingLevel::kInfo ? "ok" : std::string(to_string(worst)));
+}
+
+}  // namespace
+
+std::string to_text(const Report& report) {
+  std::string page =
+      fmt::format("{}{}\n\n", report.source, report.architecture ? " (" + *report.architecture + ")" : "");
+  add_deciding_values(report, page);
+  add_sizes(report, page);
+  add_structure(report, page);
+  add_tokens(report, page);
+  add_findings(report, page);
+  return page;
+}
+
+}  // namespace plimsoll::inspect

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many parameters and bytes? Counts from the tensors' headers where there are weights, else from the
+// spec. Pure.
+#pragma once
+
+#include <optional>
+
+#include "inspect/inspect.h"
+#include "inspect/subject.h"
+
+namespace plimsoll::inspect {
+
+/// Fills report.parameters and report.weights from the artifact and report.spec.
+void measure_sizes(const Subject& subject, Report& report);
+
+/// config.json's quantization_config as the document shows it; for GGUF by the tensors' types; null for plain
+/// models.
+Json quantization_of(const Subject& subject);
+
+}  // namespace plimsoll::inspect

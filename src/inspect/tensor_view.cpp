@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/tensor_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace plimsoll::inspect {
+namespace {
+
+constexpr std::int64_t kEndsShown = 8;
+
+template <class T>
+T load(std::span<const std::byte> data, std::int64_t index) {
+  T value;
+  std::memcpy(&value, data.data() + static_cast<std::size_t>(index) * sizeof(T), sizeof(T));
+  return value;
+}
+
+double half_to_double(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1F, mantissa = bits & 0x3FF;
+  const double sign = bits & 0x8000 ? -1.0 : 1.0;
+  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
+  if (exponent == 31)
+    return mantissa ? std::numeric_limits<double>::quiet_NaN()
+                    : sign * std::numeric_limits<double>::infinity();
+  return sign * std::ldexp(1024 + mantissa, exponent - 25);
+}
+
+// Eight-bit floats: `bias` and mantissa bits as the OCP page names them; E4M3 has no infinity.
+double eighth_to_double(std::uint8_t bits, int mantissa_bits, int bias) {
+  const int mantissa_mask = (1 << mantissa_bits) - 1;
+  const int exponent = (bits & 0x7F) >> mantissa_bits, mantissa = bits & mantissa_mask;
+  const double sign = bits & 0x80 ? -1.0 : 1.0;
+  const bool is_e4m3 = mantissa_bits == 3;
+  if (is_e4m3 ? (bits & 0x7F) == 0x7F : exponent == 31 && mantissa)
+    return std::numeric_limits<double>::quiet_NaN();
+  if (!is_e4m3 && exponent == 31) return sign * std::numeric_limits<double>::infinity();
+  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
+  return sign * std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
+}
+
+using Load = double (*)(std::span<const std::byte>, std::int64_t);
+
+template <class T>
+double load_plain(std::span<const std::byte> data, std::int64_t index) {
+  return static_cast<double>(load<T>(data, index));
+}
+
+// How to read one element; null for types that are stored in blocks or packed.
+Load loader_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return load_plain<double>;
+    case DType::kF32:
+      return load_plain<float>;
+    case DType::kF16:
+      return [](std::span<const std::byte> d, std::int64_t i) {
+        return half_to_double(load<std::uint16_t>(d, i));
+      };
+    case DType::kBF16:
+      return [](std::span<const std::byte> d, std::int64_t i) {
+        return static_cast<double>(
+            std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(d, i)) << 16));
+      };
+    case DType::kI64:
+      return load_plain<std::int64_t>;
+    case DType::kI32:
+      return load_plain<std::int32_t>;
+    case DType::kI16:
+      return load_plain<std::int16_t>;
+    case DType::kI8:
+      return load_plain<std::int8_t>;
+    case DType::kU64:
+      return load_plain<std::uint64_t>;
+    case DType::kU32:
+      return load_plain<std::uint32_t>;
+    case DType::kU16:
+      return load_plain<std::uint16_t>;
+    case DType::kU8:
+    case DType::kBool:
+      return load_plain<std::uint8_t>;
+    case DType::kF8E4M3:
+      return [](std::span<const std::byte> d, std::int64_t i) {
+        return eighth_to_double(load<std::uint8_t>(d, i), 3, 7);
+      };
+    case DType::kF8E5M2:
+      return [](std::span<const std::byte> d, std::int64_t i) {
+        return eighth_to_double(load<std::uint8_t>(d, i), 2, 15);
+      };
+    default:
+      return nullptr;
+  }
+}
+
+Json shape_json(const std::vector<std::int64_t>& shape) {
+  Json list = Json::array();
+  for (const std::int64_t dimension : shape) list.push_back(dimension);
+  return list;
+}
+
+Json describe(const artifact::Artifact& artifact, const artifact::Tensor& tensor) {
+  return Json::object({{"name", tensor.name},
+                       {"dtype", name(tensor.dtype)},
+                       {"shape", shape_json(tensor.shape)},
+                       {"file", artifact.files()[static_cast<std::size_t>(tensor.file)].path},
+                       {"offset_bytes", tensor.offset_bytes},
+                       {"bytes", tensor.bytes}});
+}
+
+struct Statistics {
+  std::int64_t finite = 0, nan = 0, infinite = 0;
+  double least = 0, most = 0, mean = 0, squares = 0;  // Welford's running mean and squared distances
+
+  void take(double value) {
+    if (std::isnan(value)) {
+      ++nan;
+      return;
+    }
+    if (std::isinf(value)) {
+      ++infinite;
+      return;
+    }
+    least = finite == 0 ? value : std::min(least, value);
+    most = finite == 0 ? value : std::max(most, value);
+    ++finite;
+    const double distance = value - mean;
+    mean += distance / static_cast<double>(finite);
+    squares += distance * (value - mean);
+  }
+};
+
+}  // namespace
+
+Json tensor_list(const artifact::Artifact& artifact) {
+  Json list = Json::array();
+  for (const auto& tensor : artifact.tensors()) list.push_back(describe(artifact, tensor));
+  return list;
+}
+
+Result<Json> tensor_statistics(const artifact::Artifact& artifact, const std::string& name) {
+  const artifact::Tensor* tensor = artifact.find(name);
+  if (!tensor)
+    return fail(ErrorCode::kUsage, fmt::format("the model has no tensor \"{}\"", name), "--tensor",
+                "list them with --tensors");
+  const Load load = loader_of(tensor->dtype);
+  if (!load)
+    return fail(
+        ErrorCode::kUnsupported,
+        fmt::format("values of {} are packed and not shown one by one", plimsoll::name(tensor->dtype)), name);
+  PLIMSOLL_TRY(const auto data, artifact.data(*tensor));
+  const auto width = static_cast<std::size_t>(info(tensor->dtype).block_bytes);
+  const auto count = static_cast<std::int64_t>(data.size() / width);
+  Statistics statistics;
+  for (std::int64_t i = 0; i < count; ++i) statistics.take(load(data, i));
+  Json first = Json::array(), last = Json::array();
+  for (std::int64_t i = 0; i < std::min(count, kEndsShown); ++i) first.push_back(load(data, i));
+  for (std::int64_t i = std::max<std::int64_t>(0, count - kEndsShown); i < count; ++i)
+    last.push_back(load(data, i));
+  const auto known = [&](double value) { return statistics.finite > 0 ? Json(value) : Json(); };
+  Json result = describe(artifact, *tensor);
+  result.set("min", known(statistics.least));
+  result.set("max", known(statistics.most));
+  result.set("mean", known(statistics.mean));
+  result.set("std", known(std::sqrt(statistics.squares /
+                                    static_cast<double>(std::max<std::int64_t>(1, statistics.finite)))));
+  result.set("num_nan", statistics.nan);
+  result.set("num_inf", statistics.infinite);
+  result.set("first", std::move(first));
+  result.set("last", std::move(last));
+  return result;
+}
+
+}  // namespace plimsoll::inspect

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/vocabulary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace plimsoll::inspect {
+namespace {
+
+constexpr const char* kFile = "tokenizer.json";
+
+void malformed(Findings& findings, std::string id, std::string where, std::string message) {
+  findings.push_back({std::move(id), FindingLevel::kError, FindingKind::kMalformed, std::move(where),
+                      std::move(message), "download the tokenizer again"});
+}
+
+class Reader {
+ public:
+  Reader(const Subject& subject, Findings& findings) : subject_(subject), findings_(findings) {}
+
+  Vocabulary read() {
+    if (subject_.is_gguf())
+      read_gguf();
+    else
+      read_folder();
+    return std::move(vocabulary_);
+  }
+
+ private:
+  void add(std::string_view text, std::int64_t id) {
+    vocabulary_.ids.insert_or_assign(text, id);
+    vocabulary_.size = std::max(vocabulary_.size, id + 1);
+    const auto [known, is_new] = vocabulary_.texts.emplace(id, text);
+    if (!is_new && known->second != text && !has_doubled_) {
+      has_doubled_ = true;
+      malformed(findings_, "TOK_DUP_ID", fmt::format("{}: /model/vocab", kFile),
+                fmt::format("id {} stands for both \"{}\" and \"{}\"", id, known->second, text));
+    }
+  }
+
+  void read_gguf() {
+    const Json& tokens = subject_.figures["tokenizer.ggml.tokens"];
+    if (!tokens.is_array()) return;
+    std::int64_t id = 0;
+    for (const Json& token : tokens.items()) {
+      const std::string* text = token.as_string();
+      if (text) {
+        vocabulary_.ids.emplace(*text, id);
+        vocabulary_.texts.emplace(id, *text);
+      }
+      ++id;
+    }
+    vocabulary_.size = id;
+    vocabulary_.is_known = true;
+    if (const auto* kind = subject_.figures["tokenizer.ggml.model"].as_string()) vocabulary_.kind = *kind;
+  }
+
+  void read_folder() {
+    const auto& files = subject_.artifact.files();
+    const bool has_json =
+        std::any_of(files.begin(), files.end(), [](const auto& file) { return file.path == kFile; });
+    const bool has_any = std::any_of(files.begin(), files.end(), [](const auto& file) {
+      return file.role == artifact::FileRole::kTokenizer && file.path != "tokenizer_config.json" &&
+             file.path != "special_tokens_map.json" && file.path != "added_tokens.json";
+    });
+    if (!has_any) {
+      if (subject_.artifact.form() == artifact::Form::kSafetensors)
+        add_check(findings_, "TOK_MISSING", FindingLevel::kError, kFile,
+                  "there is no tokenizer: the weights can be served token ids, no text",
+                  "download the tokenizer files");
+      return;
+    }
+    if (!has_json) return;
+    const Json& json = subject_.artifact.json_file(kFile);
+    if (!json.is_object()) {
+      malformed(findings_, "TOK_JSON", kFile, "tokenizer.json is not valid JSON");
+      return;
+    }
+    const Json& model = json["model"];
+    if (const auto* type = model["type"].as_string())
+      vocabulary_.kind = *type;
+    else if (!model["merges"].is_null())
+      vocabulary_.kind = "BPE";
+    read_model(model["vocab"]);
+    check_merges(model["merges"]);
+    for (const Json& token : json["added_tokens"].items())
+      if (const auto* text = token["content"].as_string(); text && token["id"].is_integer())
+        add(*text, *token["id"].as_integer());
+    vocabulary_.is_known = vocabulary_.size > 0;
+  }
+
+  // BPE and WordPiece map text to id; Unigram lists [text, score] in the order of the ids.
+  void read_model(const Json& vocab) {
+    vocabulary_.ids.reserve(vocab.size());
+    vocabulary_.texts.reserve(vocab.size());
+    for (const auto& [text, id] : vocab.members())
+      if (const auto number = id.as_integer(); number && *number >= 0 && *number < INT32_MAX)
+        add(text, *number);
+    std::int64_t id = 0;
+    for (const Json& piece : vocab.items()) {
+      if (piece.size() == 2)
+        if (const auto* text = piece.items()[0].as_string()) add(*text, id);
+      ++id;
+    }
+  }
+
+  // Merges are "a b" or ["a", "b"]; both sides must be tokens.
+  void check_merges(const Json& merges) {
+    std::size_t number = 0;
+    for (const Json& merge : merges.items()) {
+      std::string_view left, right;
+      if (const auto* text = merge.as_string()) {
+        const std::size_t space = text->find(' ');
+        if (space == std::string::npos) continue;
+        left = std::string_view(*text).substr(0, space);
+        right = std::string_view(*text).substr(space + 1);
+      } else if (merge.size() == 2 && merge.items()[0].is_string() && merge.items()[1].is_string()) {
+        left = *merge.items()[0].as_string();
+        right = *merge.items()[1].as_string();
+      }
+      if (!vocabulary_.ids.contains(left) || !vocabulary_.ids.contains(right)) {
+        malformed(findings_, "TOK_MERGE", fmt::format("{}: /model/merges/{}", kFile, number),
+                  fmt::format("merge number {} \"{} {}\" names a token that is not in the vocabulary", number,
+                              left, right));
+        return;
+      }
+      ++number;
+    }
+  }
+
+  const Subject& subject_;
+  Findings& findings_;
+  Vocabulary vocabulary_;
+  bool has_doubled_ = false;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> Vocabulary::id_of(std::string_view text) const {
+  const auto found = ids.find(text);
+  return found == ids.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::string_view> Vocabulary::text_of(std::int64_t id) const {
+  const auto found = texts.find(id);
+  return found == texts.end() ? std::nullopt : std::optional(found->second);
+}
+
+Vocabulary read_vocabulary(const Subject& subject, Findings& findings) {
+  return Reader(subject, findings).read();
+}
+
+}  // namespace plimsoll::inspect

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "bench/load_shape.h"
+
+namespace plimsoll::bench {
+namespace {
+
+TEST(Statistics, PercentilesAreNumpys) {
+  // numpy 2.4.6: numpy.percentile, numpy.std, numpy.mean of the same values. 1e-12: a few roundings.
+  const Samples samples({3, 1, 4, 1, 5, 9, 2, 6.5});
+  const std::pair<double, double> expected[] = {{0, 1.0},   {10, 1.0},   {25, 1.75},     {50, 3.5},
+                                                {90, 7.25}, {99, 8.825}, {99.9, 8.9825}, {100, 9.0}};
+  for (const auto& [p, value] : expected) EXPECT_NEAR(*samples.at(p), value, 1e-12) << p;
+  EXPECT_NEAR(*samples.deviation(), 2.6272311946229627, 1e-12);
+  EXPECT_DOUBLE_EQ(*samples.mean(), 3.9375);
+  EXPECT_EQ(samples.count(), 8);
+}
+
+TEST(Statistics, NoSamplesHaveNoFigures) {
+  const Samples none;
+  EXPECT_FALSE(none.mean());
+  EXPECT_FALSE(none.deviation());
+  EXPECT_FALSE(none.at(50));
+  EXPECT_FALSE(none.max());
+  EXPECT_EQ(*Samples({7}).at(99), 7);
+}
+
+TEST(Statistics, PeakOverlapIsExact) {
+  EXPECT_EQ(peak_overlap({}), 0);
+  EXPECT_EQ(peak_overlap({{0, 10}, {2, 3}, {3, 4}, {3.5, 12}}), 3);
+  // Back to back at one concurrency: never two, however short the pause.
+  EXPECT_EQ(peak_overlap({{0, 1}, {1, 2}, {2, 3}}), 1);
+}
+
+TEST(Statistics, PeaksPerSecondAreOfTokens) {
+  const std::vector<Weighted> events = {{0.9, 4}, {1.1, 4}, {1.5, 4}, {2.2, 4}, {9, 1}};
+  EXPECT_EQ(peak_per_bucket(events, 0.0), 8);   // [1, 2)
+  EXPECT_EQ(peak_per_bucket(events, 0.6), 12);  // [0.6, 1.6)
+  EXPECT_EQ(peak_per_window(events), 12);       // 0.9 .. 1.5
+  EXPECT_EQ(peak_per_window({}), 0);
+}
+
+TEST(Statistics, RatesAndTheirScatter) {
+  EXPECT_DOUBLE_EQ(*rate_of({0, 0.5, 1.0, 1.5}), 2.0);
+  EXPECT_FALSE(rate_of({1}));
+  EXPECT_FALSE(rate_of({1, 1}));
+  EXPECT_NEAR(*squared_variation_of_gaps({0, 1, 2, 3}), 0, 1e-15);
+  EXPECT_DOUBLE_EQ(*squared_variation_of_gaps({0, 1, 4}), 0.25);  // gaps 1 and 3: mean 2, deviation 1
+  EXPECT_FALSE(squared_variation_of_gaps({0, 1}));
+}
+
+TEST(LoadShape, ConstantArrivalsDoNotDrift) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto times = send_times({200, 50, inf, 0});
+  ASSERT_EQ(times.size(), 200u);
+  for (std::size_t k = 0; k < times.size(); ++k) EXPECT_DOUBLE_EQ(times[k], static_cast<double>(k) / 50);
+  for (double time : send_times({10, inf, 1, 0})) EXPECT_EQ(time, 0);
+  EXPECT_TRUE(send_times({0, 50, 1, 0}).empty());
+}
+
+TEST(LoadShape, RandomArrivalsHaveTheAskedRateAndScatter) {
+  const auto times = send_times({20'000, 50, 1, 7});
+  EXPECT_NEAR(times.back(), 400, 1e-9);  // the last leaves at n / rate
+  EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+  // Of 20,000 gaps the squared variation scatters by 0.02 for Poisson; a gamma of shape 4 has 1/4.
+  EXPECT_NEAR(*squared_variation_of_gaps(times), 1, 0.08);
+  EXPECT_NEAR(*squared_variation_of_gaps(send_times({20'000, 50, 4, 7})), 0.25, 0.02);
+  EXPECT_EQ(times, send_times({20'000, 50, 1, 7}));
+  EXPECT_NE(times, send_times({20'000, 50, 1, 8}));
+}
+
+}  // namespace
+}  // namespace plimsoll::bench

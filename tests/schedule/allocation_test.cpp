@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps in which everyone decodes must not allocate. This file replaces the program's operator new by one
+// that counts.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+#include <numeric>
+
+#include "schedule/schedule.h"
+
+namespace {
+std::size_t num_allocations = 0;
+}
+
+__attribute__((noinline)) void* operator new(std::size_t size) {
+  ++num_allocations;
+  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+__attribute__((noinline)) void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace plimsoll::schedule {
+namespace {
+
+TEST(Allocation, DecodeStepsAllocateNothing) {
+  Options options;
+  options.num_blocks = Blocks(256);
+  options.block_size = 4;
+  Scheduler scheduler(options);
+  for (SequenceId id = 1; id <= 8; ++id) {
+    std::vector<TokenId> prompt(20);
+    std::iota(prompt.begin(), prompt.end(), static_cast<TokenId>(100 * id));
+    ASSERT_TRUE(scheduler.add(id, prompt, Tokens(100), 0, ""));
+  }
+  Step step;
+  const auto run = [&] {
+    scheduler.next(step);
+    scheduler.complete(step);
+    for (const Work& work : step.work)
+      if (work.is_last_chunk) scheduler.append(work.sequence, 7);
+  };
+  for (int i = 0; i < 3; ++i) run();
+  const std::size_t before = num_allocations;
+  for (int i = 0; i < 60; ++i) run();
+  EXPECT_EQ(num_allocations, before) << "over 60 steps, with new blocks and new index entries";
+  EXPECT_EQ(step.work.size(), 8u);
+  EXPECT_EQ(scheduler.tokens(1).size(), 83u);
+  EXPECT_GT(before, 8u) << "the counter counts";
+}
+
+}  // namespace
+}  // namespace plimsoll::schedule
