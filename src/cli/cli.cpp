@@ -63,7 +63,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
   app.require_subcommand(1);
   std::vector<Verb> verbs;
-  const std::vector<Verb (*)(CLI::App&)> adders = {};
+  const std::vector<Verb (*)(CLI::App&)> adders = {
+      add_tokens,
+  };
   for (const auto& add : adders) verbs.push_back(add(app));
   try {
     app.parse(argc, argv);
