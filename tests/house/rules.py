@@ -33,7 +33,12 @@ ARROWS["loop"] = set(ARROWS)
 ARROWS["cli"] = set(ARROWS)
 
 # Faces beside src/<room>/<room>.h; a face also opens those headers of its room that it names.
-FACES = {"memory": {"kv_cache.h", "embedded.h"}}
+FACES = {
+    "memory": {"kv_cache.h", "embedded.h"},
+    "http": {"client.h", "event_stream.h"},  # the load client keeps its own clock on every chunk
+    "bench": {"flags.h", "limits.h"},  # one table of names for flags and report
+    "loop": {"demo.h"},
+}
 
 # Third-party headers: prefix -> files that may include it, as patterns below src/.
 THIRD_PARTY = {
@@ -57,7 +62,7 @@ THIRD_PARTY = {
 }
 SYSTEM = re.compile(
     r"(sys|netinet|arpa|linux|net)/\w+\.h"
-    r"|(unistd|fcntl|signal|pthread|sched|poll|termios|netdb|dlfcn|cpuid|pwd|time|dirent|ifaddrs|langinfo)\.h"
+    r"|(unistd|fcntl|signal|pthread|sched|poll|termios|netdb|dlfcn|cpuid|pwd|time|dirent|ifaddrs|langinfo|spawn)\.h"
     r"|[a-z_0-9]+"  # the standard library's own headers have no dot
 )
 
