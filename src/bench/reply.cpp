@@ -10,6 +10,8 @@ namespace {
 
 // Enough of an error body to recognise it.
 constexpr std::size_t kMaxErrorBytes = 2048;
+// No reply is longer; sums over all requests stay far from overflow.
+constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40;
 
 std::string_view text_of(const Json& value) {
   const std::string* text = value.as_string();
@@ -99,9 +101,13 @@ void ReplyReader::event(std::string_view data, double at_s) {
 }
 
 void ReplyReader::usage(const Json& counts) {
-  if (const auto n = counts["completion_tokens"].as_integer(); n && *n >= 0) record_->usage_output_tokens = n;
-  if (const auto n = counts["prompt_tokens"].as_integer(); n && *n >= 0) record_->usage_prompt_tokens = n;
-  if (const auto n = counts["prompt_tokens_details"]["cached_tokens"].as_integer(); n && *n >= 0)
+  const auto read = [](const Json& count) {
+    const auto n = count.as_integer();
+    return n && *n >= 0 && *n <= kMaxTokens ? n : std::nullopt;
+  };
+  if (const auto n = read(counts["completion_tokens"])) record_->usage_output_tokens = n;
+  if (const auto n = read(counts["prompt_tokens"])) record_->usage_prompt_tokens = n;
+  if (const auto n = read(counts["prompt_tokens_details"]["cached_tokens"]))
     record_->cached_prompt_tokens = n;
 }
 

@@ -7,14 +7,6 @@
 
 namespace plimsoll::bench {
 
-std::optional<double> percentile(const std::vector<double>& sorted, double p) {
-  if (sorted.empty()) return std::nullopt;
-  const double rank = std::clamp(p, 0.0, 100.0) / 100.0 * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(rank);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (rank - static_cast<double>(below));
-}
-
 Moments moments(const std::vector<double>& values) {
   if (values.empty()) return {};
   const auto n = static_cast<double>(values.size());
@@ -26,8 +18,51 @@ Moments moments(const std::vector<double>& values) {
   return {mean, std::sqrt(squares / n)};
 }
 
-Samples::Samples(std::vector<double> values) : sorted_(std::move(values)), moments_(moments(sorted_)) {
-  std::sort(sorted_.begin(), sorted_.end());
+namespace {
+
+std::vector<Repeated> once_each(const std::vector<double>& values) {
+  std::vector<Repeated> all;
+  all.reserve(values.size());
+  for (double value : values) all.push_back({value, 1});
+  return all;
+}
+
+}  // namespace
+
+Samples::Samples(const std::vector<double>& values) : Samples(once_each(values)) {}
+
+Samples::Samples(std::vector<Repeated> values) {
+  std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+  std::int64_t n = 0;
+  double sum = 0;
+  for (const Repeated& sample : values) {
+    if (sample.times < 1) continue;
+    n += sample.times;
+    sum += sample.value * static_cast<double>(sample.times);
+    sorted_.push_back(sample.value);
+    upto_.push_back(n);
+  }
+  if (n == 0) return;
+  const double mean = sum / static_cast<double>(n);
+  double squares = 0;
+  for (const Repeated& sample : values)
+    squares += (sample.value - mean) * (sample.value - mean) *
+               static_cast<double>(std::max<std::int64_t>(0, sample.times));
+  moments_ = {mean, std::sqrt(squares / static_cast<double>(n))};
+}
+
+double Samples::ranked(std::int64_t rank) const {
+  const auto found = std::upper_bound(upto_.begin(), upto_.end(), rank);
+  return sorted_[static_cast<std::size_t>(found - upto_.begin())];
+}
+
+std::optional<double> Samples::at(double p) const {
+  if (upto_.empty()) return std::nullopt;
+  const double rank = std::clamp(p, 0.0, 100.0) / 100.0 * static_cast<double>(count() - 1);
+  const auto below = static_cast<std::int64_t>(rank);
+  const double low = ranked(below);
+  const double high = ranked(std::min(below + 1, count() - 1));
+  return low + (high - low) * (rank - static_cast<double>(below));
 }
 
 std::int64_t peak_overlap(const std::vector<std::pair<double, double>>& intervals) {

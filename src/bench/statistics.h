@@ -9,29 +9,37 @@
 
 namespace plimsoll::bench {
 
-/// Linear interpolation between the closest ranks of ascending `sorted`, as numpy.percentile; 0 <= p <= 100.
-/// Nothing when there is no value.
-std::optional<double> percentile(const std::vector<double>& sorted, double p);
-
 struct Moments {
   std::optional<double> mean;
   std::optional<double> deviation;  // population (numpy's default, ddof 0)
 };
 Moments moments(const std::vector<double>& values);
 
-/// A set of samples, sorted once.
+/// A value that stands for several equal samples.
+struct Repeated {
+  double value = 0;
+  std::int64_t times = 0;
+};
+
+/// A set of samples, sorted once. Repeated ones are not written out: a server may claim any count.
 class Samples {
  public:
   Samples() = default;
-  explicit Samples(std::vector<double> values);
-  std::int64_t count() const { return static_cast<std::int64_t>(sorted_.size()); }
+  explicit Samples(const std::vector<double>& values);
+  explicit Samples(std::vector<Repeated> values);
+  std::int64_t count() const { return upto_.empty() ? 0 : upto_.back(); }
   std::optional<double> mean() const { return moments_.mean; }
   std::optional<double> deviation() const { return moments_.deviation; }
-  std::optional<double> at(double p) const { return percentile(sorted_, p); }
+  /// Linear interpolation between the closest ranks, as numpy.percentile; 0 <= p <= 100. Nothing when there
+  /// is no sample.
+  std::optional<double> at(double p) const;
   std::optional<double> max() const { return at(100); }
 
  private:
+  double ranked(std::int64_t rank) const;  // 0 is the smallest
+
   std::vector<double> sorted_;
+  std::vector<std::int64_t> upto_;  // samples up to and with this value
   Moments moments_;
 };
 

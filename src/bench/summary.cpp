@@ -16,7 +16,7 @@ constexpr double kRateTolerance = 0.95;
 
 struct LatencyValues {
   std::array<std::vector<double>, kNumMetrics> by_metric;
-  std::vector<double> token_gaps;
+  std::vector<Repeated> token_gaps;
   std::vector<double> answers;
   std::vector<double> headers;
   std::vector<double>& of(Metric metric) { return by_metric[static_cast<std::size_t>(metric)]; }
@@ -34,7 +34,7 @@ void collect(const RequestRecord& record, LatencyValues& values) {
   values.of(Metric::kClientQueueTime).push_back(queued);
   values.of(Metric::kE2elIncludingClientQueue).push_back(total + queued);
   for (double gap : chunk_gaps_ms(record)) values.of(Metric::kItl).push_back(gap);
-  for (double gap : token_gaps_ms(record)) values.token_gaps.push_back(gap);
+  for (const Repeated& gap : token_gaps_ms(record)) values.token_gaps.push_back(gap);
   if (record.first_answer_s && record.output_tokens > 0)
     values.answers.push_back((*record.first_answer_s - record.sent_s) * 1e3);
   if (record.headers_s) values.headers.push_back((*record.headers_s - record.sent_s) * 1e3);
@@ -187,15 +187,15 @@ std::vector<double> chunk_gaps_ms(const RequestRecord& record) {
   return gaps;
 }
 
-std::vector<double> token_gaps_ms(const RequestRecord& record) {
-  std::vector<double> gaps;
+std::vector<Repeated> token_gaps_ms(const RequestRecord& record) {
+  std::vector<Repeated> gaps;
   if (record.chunks.empty()) return gaps;
   double since = record.chunks.front().at_s;
   for (std::size_t i = 1; i < record.chunks.size(); ++i) {
     const Chunk& chunk = record.chunks[i];
     if (chunk.tokens < 1) continue;  // a piece of a token: the gap goes on
     const double each = (chunk.at_s - since) * 1e3 / static_cast<double>(chunk.tokens);
-    gaps.insert(gaps.end(), static_cast<std::size_t>(chunk.tokens), each);
+    gaps.push_back({each, chunk.tokens});
     since = chunk.at_s;
   }
   return gaps;

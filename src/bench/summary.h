@@ -108,6 +108,6 @@ std::optional<double> ttft_ms(const RequestRecord& record);
 std::optional<double> tpot_ms(const RequestRecord& record);
 double e2el_ms(const RequestRecord& record);  // to the last token; to the end of the reply without tokens
 std::vector<double> chunk_gaps_ms(const RequestRecord& record);
-std::vector<double> token_gaps_ms(const RequestRecord& record);
+std::vector<Repeated> token_gaps_ms(const RequestRecord& record);
 
 }  // namespace plimsoll::bench

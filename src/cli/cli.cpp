@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
       add_serve,
       add_inspect,
       add_plan,
+      add_verify,
       add_bench,
   };
   for (const auto& add : adders) verbs.push_back(add(app));

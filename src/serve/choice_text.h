@@ -32,11 +32,12 @@ class StopMatcher {
 };
 
 struct ChoiceTextOptions {
-  std::vector<std::string> stop;
+  std::vector<std::string> stop = {};
   bool skip_special_tokens = true;
-  bool include_stop = false;            // keep the stop string or stop token in the text
-  std::int64_t min_tokens = 0;          // stop strings count only after so many tokens
-  std::vector<TokenId> asked_stop_ids;  // of the request: they become the stop_reason, the model's own do not
+  bool include_stop = false;    // keep the stop string or stop token in the text
+  std::int64_t min_tokens = 0;  // stop strings count only after so many tokens
+  std::vector<TokenId> asked_stop_ids =
+      {};  // of the request: they become the stop_reason, the model's own do not
 };
 
 class ChoiceText {

@@ -19,10 +19,10 @@
 namespace plimsoll::serve {
 
 struct RouteOptions {
-  std::vector<std::string> api_keys;              // empty: open
-  bool request_id_headers = false;                // X-Request-Id on every answer
-  std::string version;                            // of the program
-  std::optional<std::int64_t> fail_after_tokens;  // for requests of the user plimsoll-fault
+  std::vector<std::string> api_keys = {};              // empty: open
+  bool request_id_headers = false;                     // X-Request-Id on every answer
+  std::string version = {};                            // of the program
+  std::optional<std::int64_t> fail_after_tokens = {};  // for requests of the user plimsoll-fault
 };
 
 class Routes {

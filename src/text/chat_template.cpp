@@ -29,7 +29,8 @@ class ParsedTemplate final : public ChatTemplate {
     // As vLLM detects it: some loop runs over a message's content, perhaps through a name it was set to.
     std::vector<int> names;
     for (const Node& node : program_->nodes)
-      if (node.kind == NodeKind::kSet && node.target->kind == NodeKind::kName && reads_content(node.children[0]))
+      if (node.kind == NodeKind::kSet && node.target->kind == NodeKind::kName &&
+          reads_content(node.children[0]))
         names.push_back(node.target->name);
     for (const Node& node : program_->nodes) {
       if (node.kind != NodeKind::kFor) continue;
@@ -52,7 +53,8 @@ class ParsedTemplate final : public ChatTemplate {
 
 }  // namespace
 
-tl::expected<std::shared_ptr<const ChatTemplate>, TemplateError> ChatTemplate::parse(std::string_view source) {
+tl::expected<std::shared_ptr<const ChatTemplate>, TemplateError> ChatTemplate::parse(
+    std::string_view source) {
   auto program = jinja::parse(source);
   if (!program) return tl::unexpected(program.error());
   return std::make_shared<const ParsedTemplate>(std::move(*program));

@@ -13,7 +13,7 @@ namespace {
 
 TEST(Statistics, PercentilesAreNumpys) {
   // numpy 2.4.6: numpy.percentile, numpy.std, numpy.mean of the same values. 1e-12: a few roundings.
-  const Samples samples({3, 1, 4, 1, 5, 9, 2, 6.5});
+  const Samples samples(std::vector<double>{3, 1, 4, 1, 5, 9, 2, 6.5});
   const std::pair<double, double> expected[] = {{0, 1.0},   {10, 1.0},   {25, 1.75},     {50, 3.5},
                                                 {90, 7.25}, {99, 8.825}, {99.9, 8.9825}, {100, 9.0}};
   for (const auto& [p, value] : expected) EXPECT_NEAR(*samples.at(p), value, 1e-12) << p;
@@ -22,13 +22,24 @@ TEST(Statistics, PercentilesAreNumpys) {
   EXPECT_EQ(samples.count(), 8);
 }
 
+TEST(Statistics, RepeatedSamplesCountAsWrittenOut) {
+  const Samples written(std::vector<double>{10, 10, 10, 10, 20, 20, 5});
+  const Samples repeated(std::vector<Repeated>{{20, 2}, {10, 4}, {7, 0}, {5, 1}});
+  EXPECT_EQ(repeated.count(), 7);
+  for (double p : {0.0, 5.0, 50.0, 66.0, 75.0, 99.0, 100.0})
+    EXPECT_DOUBLE_EQ(*repeated.at(p), *written.at(p)) << p;
+  EXPECT_DOUBLE_EQ(*repeated.mean(), *written.mean());
+  EXPECT_NEAR(*repeated.deviation(), *written.deviation(), 1e-12);
+  EXPECT_EQ(Samples(std::vector<Repeated>{{1, std::int64_t{1} << 40}}).count(), std::int64_t{1} << 40);
+}
+
 TEST(Statistics, NoSamplesHaveNoFigures) {
   const Samples none;
   EXPECT_FALSE(none.mean());
   EXPECT_FALSE(none.deviation());
   EXPECT_FALSE(none.at(50));
   EXPECT_FALSE(none.max());
-  EXPECT_EQ(*Samples({7}).at(99), 7);
+  EXPECT_EQ(*Samples(std::vector<double>{7}).at(99), 7);
 }
 
 TEST(Statistics, PeakOverlapIsExact) {

@@ -84,11 +84,12 @@ TEST(Summary, GapsAreSharedByTheTokensOfAChunk) {
   record.chunks[2].tokens = 0;  // a piece of the next token
   record.chunks[3].tokens = 2;
   record.output_tokens = 7;
-  const std::vector<double> gaps = token_gaps_ms(record);
-  ASSERT_EQ(gaps.size(), 6u);
-  for (int i = 0; i < 4; ++i) EXPECT_NEAR(gaps[static_cast<std::size_t>(i)], 10, kTolerance);
-  EXPECT_NEAR(gaps[4], 20, kTolerance);
-  EXPECT_NEAR(gaps[5], 20, kTolerance);
+  const std::vector<Repeated> gaps = token_gaps_ms(record);
+  ASSERT_EQ(gaps.size(), 2u);
+  EXPECT_EQ(gaps[0].times, 4);
+  EXPECT_NEAR(gaps[0].value, 10, kTolerance);
+  EXPECT_EQ(gaps[1].times, 2);
+  EXPECT_NEAR(gaps[1].value, 20, kTolerance);
   EXPECT_EQ(chunk_gaps_ms(record).size(), 3u);
   EXPECT_NEAR(*tpot_ms(record), 80.0 / 6, kTolerance);
 }

@@ -49,10 +49,10 @@ struct Callable {
 struct Loop {
   std::vector<Value> items;
   std::size_t position = 0;
-  int depth0 = 0;                         // how many recursive loops are around it
+  int depth0 = 0;  // how many recursive loops are around it
   std::optional<std::vector<Value>> last_changed;
-  const Node* statement = nullptr;        // the for statement, for recursive calls
-  FramePtr frame;                         // scope around the loop
+  const Node* statement = nullptr;  // the for statement, for recursive calls
+  FramePtr frame;                   // scope around the loop
   int value_depth = 1;
 };
 

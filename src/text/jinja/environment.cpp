@@ -14,17 +14,20 @@ constexpr std::int64_t kMaxRange = 100'000;  // jinja2's sandbox
 Value range(Interpreter& run, const Value&, const Arguments& given) {
   std::int64_t bounds[3] = {0, 0, 1};
   const std::size_t count = given.positional.size();
-  if (count < 1 || count > 3) return run.type_error("range expected 1 to 3 arguments, got " + std::to_string(count));
+  if (count < 1 || count > 3)
+    return run.type_error("range expected 1 to 3 arguments, got " + std::to_string(count));
   for (std::size_t i = 0; i < count; ++i) {
     if (run.refuse_undefined(given.positional[i])) return {};
     if (!given.positional[i].as_int(bounds[count == 1 ? 1 : i]))
-      return run.type_error("'" + type_name(given.positional[i]) + "' object cannot be interpreted as an integer");
+      return run.type_error("'" + type_name(given.positional[i]) +
+                            "' object cannot be interpreted as an integer");
   }
   const auto [start, stop, step] = bounds;
   if (step == 0) return run.fail("ValueError", "range() arg 3 must not be zero");
   const double length = (static_cast<double>(stop) - static_cast<double>(start)) / static_cast<double>(step);
   if (length > static_cast<double>(kMaxRange))
-    return run.fail("OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (100000).");
+    return run.fail("OverflowError",
+                    "Range too big. The sandbox blocks ranges larger than MAX_RANGE (100000).");
   std::vector<Value> items;
   std::int64_t at = start;
   // The count is bounded above; adding past the last element must not overflow.
@@ -43,7 +46,8 @@ Value make_dict_value(Interpreter& run, const Value&, const Arguments& given) {
     } else {
       for (const Value& pair : run.elements(given.positional[0])) {
         std::vector<Value> parts = run.elements(pair);
-        if (parts.size() != 2) return run.fail("ValueError", "dictionary update sequence element has the wrong length");
+        if (parts.size() != 2)
+          return run.fail("ValueError", "dictionary update sequence element has the wrong length");
         entries.emplace_back(parts[0], parts[1]);
       }
     }
@@ -60,11 +64,12 @@ Value raise_exception(Interpreter& run, const Value&, const Arguments& given) {
 
 bool parse_time(std::string_view iso, std::tm& time) {
   const std::string text(iso);
-  const int found = std::sscanf(text.c_str(), "%d-%d-%d%*1[T ]%d:%d:%d", &time.tm_year, &time.tm_mon, &time.tm_mday,
-                                &time.tm_hour, &time.tm_min, &time.tm_sec);
+  const int found = std::sscanf(text.c_str(), "%d-%d-%d%*1[T ]%d:%d:%d", &time.tm_year, &time.tm_mon,
+                                &time.tm_mday, &time.tm_hour, &time.tm_min, &time.tm_sec);
   const auto within = [](int value, int low, int high) { return value >= low && value <= high; };
-  if (found < 3 || !within(time.tm_year, 1, 9999) || !within(time.tm_mon, 1, 12) || !within(time.tm_mday, 1, 31) ||
-      !within(time.tm_hour, 0, 23) || !within(time.tm_min, 0, 59) || !within(time.tm_sec, 0, 60))
+  if (found < 3 || !within(time.tm_year, 1, 9999) || !within(time.tm_mon, 1, 12) ||
+      !within(time.tm_mday, 1, 31) || !within(time.tm_hour, 0, 23) || !within(time.tm_min, 0, 59) ||
+      !within(time.tm_sec, 0, 60))
     return false;
   time.tm_year -= 1900;
   time.tm_mon -= 1;
@@ -115,7 +120,8 @@ std::optional<Value> environment_function(const std::string& name) {
   static const std::map<std::string, Function, std::less<>> kFunctions = {
       {"range", range},
       {"dict", make_dict_value},
-      {"namespace", [](Interpreter& run, const Value&, const Arguments& given) { return run.make_namespace(given); }},
+      {"namespace",
+       [](Interpreter& run, const Value&, const Arguments& given) { return run.make_namespace(given); }},
       {"raise_exception", raise_exception},
       {"strftime_now", strftime_now}};
   const auto found = kFunctions.find(name);

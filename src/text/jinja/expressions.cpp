@@ -4,7 +4,7 @@
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/python_format.h"
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 
@@ -156,7 +156,10 @@ Value Interpreter::slice(const Value& object, const Value& start, const Value& s
   };
   from = adjusted(start, by < 0 ? size - 1 : 0);
   to = adjusted(stop, by < 0 ? -1 : size);
-  if (by == 1 && ascii) return string(from < to ? text->substr(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)) : "", object.is_markup());
+  if (by == 1 && ascii)
+    return string(
+        from < to ? text->substr(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)) : "",
+        object.is_markup());
 
   std::u32string cut;
   std::vector<Value> items;
@@ -255,7 +258,8 @@ Arguments Interpreter::evaluate_arguments(const CallArguments& arguments, const 
   for (const Node* node : arguments.positional) values.positional.push_back(evaluate(*node, frame));
   for (const auto& [name, node] : arguments.named) values.named.emplace_back(name, evaluate(*node, frame));
   if (arguments.star)
-    for (Value& value : elements(evaluate(*arguments.star, frame))) values.positional.push_back(std::move(value));
+    for (Value& value : elements(evaluate(*arguments.star, frame)))
+      values.positional.push_back(std::move(value));
   if (arguments.double_star) {
     const Value more = evaluate(*arguments.double_star, frame);
     if (const Dict* map = more.dict()) {

@@ -8,7 +8,7 @@
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/python_format.h"
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
@@ -60,7 +60,8 @@ bool parse_spec(std::string_view text, Spec& spec) {
 std::string padded(const Spec& spec, const std::string& sign, const std::string& body, char default_align) {
   const char align = spec.align ? spec.align : default_align;
   const std::size_t used = num_code_points(sign) + num_code_points(body);
-  const std::size_t missing = static_cast<std::size_t>(spec.width) > used ? static_cast<std::size_t>(spec.width) - used : 0;
+  const std::size_t missing =
+      static_cast<std::size_t>(spec.width) > used ? static_cast<std::size_t>(spec.width) - used : 0;
   const std::size_t before = align == '>' || align == '=' ? missing : align == '^' ? missing / 2 : 0;
   std::string left, right;
   for (std::size_t i = 0; i < before; ++i) left += spec.fill;
@@ -85,7 +86,8 @@ std::string float_digits(double value, char type, int precision) {
   std::vector<char> buffer(static_cast<std::size_t>(precision) + 400);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-  std::snprintf(buffer.data(), buffer.size(), c_format, precision, std::fabs(is_percent ? value * 100 : value));
+  std::snprintf(buffer.data(), buffer.size(), c_format, precision,
+                std::fabs(is_percent ? value * 100 : value));
 #pragma GCC diagnostic pop
   return std::string(buffer.data()) + (is_percent ? "%" : "");
 }
@@ -145,7 +147,8 @@ Value formatted(Interpreter& run, const Value& value, std::string_view spec_text
 }
 
 // One "{name.attr[key]!r:spec}" without its braces.
-std::string brace_field(Interpreter& run, std::string_view field, const Arguments& arguments, std::size_t& next) {
+std::string brace_field(Interpreter& run, std::string_view field, const Arguments& arguments,
+                        std::size_t& next) {
   std::string_view spec, name = field;
   if (const auto colon = name.find(':'); colon != std::string_view::npos) {
     spec = name.substr(colon + 1);
@@ -165,7 +168,8 @@ std::string brace_field(Interpreter& run, std::string_view field, const Argument
     if (position < arguments.positional.size()) found = &arguments.positional[position];
     if (!found)
       return run.fail("IndexError", "Replacement index " + std::to_string(position) +
-                                        " out of range for positional args tuple"), "";
+                                        " out of range for positional args tuple"),
+             "";
   } else {
     for (const auto& [key, value] : arguments.named)
       if (key == head) found = &value;
@@ -180,7 +184,8 @@ std::string brace_field(Interpreter& run, std::string_view field, const Argument
       continue;
     }
     const std::size_t close = rest.find(']');
-    if (close == std::string_view::npos) return run.fail("ValueError", "expected '}' before end of string"), "";
+    if (close == std::string_view::npos)
+      return run.fail("ValueError", "expected '}' before end of string"), "";
     const std::string_view key = rest.substr(1, close - 1);
     std::size_t at = 0;
     const bool is_index = key.find_first_not_of("0123456789") == std::string_view::npos && !key.empty();
@@ -206,7 +211,8 @@ Value brace_format(Interpreter& run, const Value& pattern, const Arguments& argu
       return run.fail("ValueError", "Single '}' encountered in format string");
     } else if (text[i] == '{') {
       const std::size_t close = text.find('}', i);
-      if (close == std::string::npos) return run.fail("ValueError", "Single '{' encountered in format string");
+      if (close == std::string::npos)
+        return run.fail("ValueError", "Single '{' encountered in format string");
       out += brace_field(run, std::string_view(text).substr(i + 1, close - i - 1), arguments, next);
       i = close;
     } else {
@@ -254,7 +260,8 @@ Value percent_format(Interpreter& run, const Value& pattern, const Value& values
     spec.width = read_number(text, i);
     if (i < text.size() && text[i] == '.') spec.precision = read_number(text, ++i);
     if (i >= text.size()) return run.fail("ValueError", "incomplete format");
-    if (spec.width > kMaxWidth || spec.precision > kMaxWidth) return run.fail("LimitError", "format field is too wide");
+    if (spec.width > kMaxWidth || spec.precision > kMaxWidth)
+      return run.fail("LimitError", "format field is too wide");
     if (!is_named) {
       if (used >= given.size()) return run.type_error("not enough arguments for format string");
       value = given[used++];
@@ -278,7 +285,8 @@ Value percent_format(Interpreter& run, const Value& pattern, const Value& values
         value = static_cast<std::int64_t>(number);
       }
       const auto body = formatted_number(value, spec);
-      if (!body) return run.type_error(std::string("%") + spec.type + " format: an integer is required, not float");
+      if (!body)
+        return run.type_error(std::string("%") + spec.type + " format: an integer is required, not float");
       out += *body;
     }
   }

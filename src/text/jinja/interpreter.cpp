@@ -53,7 +53,8 @@ tl::expected<std::string, TemplateError> Interpreter::run(const Json& context) {
     globals_[id] = environment_function(program_.name_texts[id]);
   for (const auto& [name, value] : context.members()) {
     const auto found = program_.name_ids.find(name);
-    if (found != program_.name_ids.end()) globals_[static_cast<std::size_t>(found->second)] = from_json(value);
+    if (found != program_.name_ids.end())
+      globals_[static_cast<std::size_t>(found->second)] = from_json(value);
   }
   run_body(program_.body, std::make_shared<Frame>());
   if (error_) return tl::unexpected(*error_);
@@ -91,14 +92,16 @@ Value Interpreter::string(std::string text, bool is_markup) {
 Value Interpreter::sequence(std::vector<Value> items, SequenceForm form) {
   if (!charge_bytes(items.size() * sizeof(Value) + 64)) return {};
   Value made = make_sequence(std::move(items), form);
-  if (made.depth() > kMaxValueDepth || made.weight() > kMaxValueWeight) return fail("LimitError", "values are nested too deeply");
+  if (made.depth() > kMaxValueDepth || made.weight() > kMaxValueWeight)
+    return fail("LimitError", "values are nested too deeply");
   return made;
 }
 
 Value Interpreter::dict(std::vector<std::pair<Value, Value>> entries) {
   if (!charge_bytes(entries.size() * 2 * sizeof(Value) + 64)) return {};
   Value made = make_dict(std::move(entries));
-  if (made.depth() > kMaxValueDepth || made.weight() > kMaxValueWeight) return fail("LimitError", "values are nested too deeply");
+  if (made.depth() > kMaxValueDepth || made.weight() > kMaxValueWeight)
+    return fail("LimitError", "values are nested too deeply");
   return made;
 }
 
@@ -336,7 +339,8 @@ void Interpreter::bind_parameters(const Node& macro, const Arguments& arguments,
   if (macro.uses_kwargs) scope->set(program_.name_ids.at("kwargs"), dict(std::move(rest)));
   if (macro.uses_varargs) {
     std::vector<Value> more;
-    for (std::size_t i = wanted; i < arguments.positional.size(); ++i) more.push_back(arguments.positional[i]);
+    for (std::size_t i = wanted; i < arguments.positional.size(); ++i)
+      more.push_back(arguments.positional[i]);
     scope->set(program_.name_ids.at("varargs"), sequence(std::move(more), SequenceForm::kTuple));
   } else if (arguments.positional.size() > wanted) {
     type_error("macro '" + macro.text + "' takes not more than " + std::to_string(wanted) + " argument(s)");

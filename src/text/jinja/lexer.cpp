@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
@@ -25,7 +25,9 @@ std::string normalize_newlines(std::string_view source) {
   return out;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 bool is_name_byte(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
@@ -230,7 +232,10 @@ class Lexer {
     char32_t code = 0;
     for (std::size_t k = 0; k < length; ++k) {
       const char c = body[i + k];
-      const int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = is_digit(c)            ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) return false;
       code = code * 16 + static_cast<char32_t>(digit);
     }

@@ -18,7 +18,7 @@ enum class TokenKind {
   kBlockBegin,
   kBlockEnd,
   kName,
-  kString,   // text holds the value
+  kString,  // text holds the value
   kInteger,
   kFloat,
   kOperator,

@@ -45,17 +45,22 @@ Value dict_get(Interpreter& run, const Value& self, const Arguments& given) {
   return given.positional.size() > 1 ? given.positional[1] : Value(None{});
 }
 
-Value copy(Interpreter&, const Value& self, const Arguments&) { return self; }
+Value copy(Interpreter&, const Value& self, const Arguments&) {
+  return self;
+}
 
 constexpr std::array kDictMethods = {Entry{"items", dict_items}, Entry{"keys", dict_keys},
-                                     Entry{"values", dict_values}, Entry{"get", dict_get}, Entry{"copy", copy}};
-constexpr std::array<std::string_view, 5> kForbiddenOfDicts = {"clear", "pop", "popitem", "setdefault", "update"};
+                                     Entry{"values", dict_values}, Entry{"get", dict_get},
+                                     Entry{"copy", copy}};
+constexpr std::array<std::string_view, 5> kForbiddenOfDicts = {"clear", "pop", "popitem", "setdefault",
+                                                               "update"};
 
 Value list_count(Interpreter& run, const Value& self, const Arguments& given) {
   if (given.positional.size() != 1) return run.type_error("count() takes exactly one argument");
   run.charge_steps(self.weight());
-  return static_cast<std::int64_t>(std::count_if(self.sequence()->items.begin(), self.sequence()->items.end(),
-                                                 [&](const Value& item) { return item.equals(given.positional[0]); }));
+  return static_cast<std::int64_t>(
+      std::count_if(self.sequence()->items.begin(), self.sequence()->items.end(),
+                    [&](const Value& item) { return item.equals(given.positional[0]); }));
 }
 
 Value list_index(Interpreter& run, const Value& self, const Arguments& given) {
@@ -67,9 +72,10 @@ Value list_index(Interpreter& run, const Value& self, const Arguments& given) {
   return run.fail("ValueError", python_repr(given.positional[0]) + " is not in list");
 }
 
-constexpr std::array kListMethods = {Entry{"count", list_count}, Entry{"index", list_index}, Entry{"copy", copy}};
-constexpr std::array<std::string_view, 9> kForbiddenOfLists = {"append", "clear",   "extend", "insert", "pop",
-                                                               "remove", "reverse", "sort",   "__setitem__"};
+constexpr std::array kListMethods = {Entry{"count", list_count}, Entry{"index", list_index},
+                                     Entry{"copy", copy}};
+constexpr std::array<std::string_view, 9> kForbiddenOfLists = {
+    "append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort", "__setitem__"};
 
 template <class Table>
 std::optional<Value> bound(const Table& table, const Value& object, const std::string& name) {
@@ -87,19 +93,20 @@ bool is_any(const Names& names, const std::string& name) {
 
 std::optional<Value> method(const Value& object, const std::string& name) {
   const Sequence* list = object.sequence();
-  const bool is_forbidden =
-      (name.size() > 4 && name.starts_with("__") && name.ends_with("__")) ||
-      (object.dict() && is_any(kForbiddenOfDicts, name)) ||
-      (list && list->form == SequenceForm::kList && is_any(kForbiddenOfLists, name));
+  const bool is_forbidden = (name.size() > 4 && name.starts_with("__") && name.ends_with("__")) ||
+                            (object.dict() && is_any(kForbiddenOfDicts, name)) ||
+                            (list && list->form == SequenceForm::kList && is_any(kForbiddenOfLists, name));
   if (is_forbidden)
-    return Interpreter::undefined(
-        "access to attribute " + python_repr(Value(name)) + " of '" + type_name(object) + "' object is unsafe.", true);
+    return Interpreter::undefined("access to attribute " + python_repr(Value(name)) + " of '" +
+                                      type_name(object) + "' object is unsafe.",
+                                  true);
   if (object.is_string()) {
     if (const Function function = string_method(name)) return make_method(object, name, function);
   } else if (object.dict()) {
     return bound(kDictMethods, object, name);
   } else if (list && list->form <= SequenceForm::kRange) {
-    return list->form == SequenceForm::kList || name != "copy" ? bound(kListMethods, object, name) : std::nullopt;
+    return list->form == SequenceForm::kList || name != "copy" ? bound(kListMethods, object, name)
+                                                               : std::nullopt;
   }
   return std::nullopt;
 }

@@ -5,7 +5,7 @@
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/python_format.h"
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
@@ -42,7 +42,8 @@ Value Interpreter::binary(const std::string& op, const Value& left, const Value&
   if (refuse_undefined(left) || refuse_undefined(right)) return {};
   if (op == "+" && !left.is_number()) return add(left, right);
   if (op == "*" && !(left.is_number() && right.is_number())) return multiply(left, right);
-  if (!left.is_number() || !right.is_number()) return unsupported(op == "**" ? "** or pow()" : op, left, right);
+  if (!left.is_number() || !right.is_number())
+    return unsupported(op == "**" ? "** or pow()" : op, left, right);
   return arithmetic(op, left, right);
 }
 
@@ -116,7 +117,8 @@ Value Interpreter::arithmetic(const std::string& op, const Value& left, const Va
     for (std::int64_t base = a, power = b; power > 0; power >>= 1) {
       if ((power & 1) && __builtin_mul_overflow(result, base, &result))
         return fail("LimitError", "integer is too large");
-      if (power > 1 && __builtin_mul_overflow(base, base, &base)) return fail("LimitError", "integer is too large");
+      if (power > 1 && __builtin_mul_overflow(base, base, &base))
+        return fail("LimitError", "integer is too large");
     }
     return result;
   }
@@ -164,7 +166,8 @@ bool Interpreter::compare(const std::string& op, const Value& left, const Value&
   return op == "<=" ? !less(right, left, "<=") : !less(left, right, ">=");
 }
 
-// left < right; `op` is what the template wrote (operands of > and <= come swapped) and only names the complaint.
+// left < right; `op` is what the template wrote (operands of > and <= come swapped) and only names the
+// complaint.
 bool Interpreter::less(const Value& left, const Value& right, const char* op) {
   if (failed() || refuse_undefined(left) || refuse_undefined(right)) return false;
   std::int64_t a = 0, b = 0;

@@ -103,7 +103,9 @@ void Parser::use_name(Node* node) {
   if (node->text == "caller") macros_.back()->uses_caller = true;
 }
 
-Node* Parser::expression(bool with_condition) { return with_condition ? condition() : or_(); }
+Node* Parser::expression(bool with_condition) {
+  return with_condition ? condition() : or_();
+}
 
 Node* Parser::condition() {
   const Depth depth(*this);
@@ -339,8 +341,7 @@ Node* Parser::tuple(bool with_condition, bool in_parentheses, std::string_view e
     is_tuple = true;
   }
   if (!is_tuple && !items.empty()) return items[0];
-  if (!is_tuple && !in_parentheses)
-    return fail("Expected an expression, got '" + describe(current()) + "'");
+  if (!is_tuple && !in_parentheses) return fail("Expected an expression, got '" + describe(current()) + "'");
   Node* node = make(NodeKind::kTuple, line);
   node->children = std::move(items);
   return node;

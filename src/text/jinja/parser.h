@@ -104,7 +104,7 @@ class Parser {
   int soft_ = 0;        // inside an if: unknown filters fail when they run, not when they are parsed
   int loop_depth_ = 0;  // break and continue need a loop
   std::vector<std::pair<std::string, int>> unknown_;  // unknown filters and tests met outside conditions
-  std::vector<Node*> macros_;                          // open macros, innermost last
+  std::vector<Node*> macros_;                         // open macros, innermost last
   std::optional<TemplateError> error_;
 };
 

@@ -113,7 +113,8 @@ Node* Parser::statement() {
 }
 
 Node* Parser::loop_jump(NodeKind kind) {
-  if (loop_depth_ == 0) return fail("'" + std::string(kind == NodeKind::kBreak ? "break" : "continue") + "' outside loop");
+  if (loop_depth_ == 0)
+    return fail("'" + std::string(kind == NodeKind::kBreak ? "break" : "continue") + "' outside loop");
   return make(kind, current().line);
 }
 

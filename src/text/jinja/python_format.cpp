@@ -10,7 +10,7 @@
 
 #include "base/utf8.h"
 #include "text/jinja/callable.h"
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
@@ -35,8 +35,9 @@ void append_string_repr(std::string& out, std::string_view text) {
       append_utf8(out, c);
     } else {
       const auto code = static_cast<std::uint32_t>(c);
-      out += code < 0x100 ? fmt::format("\\x{:02x}", code)
-                          : code < 0x10000 ? fmt::format("\\u{:04x}", code) : fmt::format("\\U{:08x}", code);
+      out += code < 0x100     ? fmt::format("\\x{:02x}", code)
+             : code < 0x10000 ? fmt::format("\\u{:04x}", code)
+                              : fmt::format("\\U{:08x}", code);
     }
   }
   out += quote;
@@ -128,7 +129,8 @@ void append_json_text(std::string& out, std::string_view text, bool ensure_ascii
     else if (code < 0x10000)
       out += fmt::format("\\u{:04x}", code);
     else
-      out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((code - 0x10000) >> 10), 0xDC00 + ((code - 0x10000) & 0x3FF));
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((code - 0x10000) >> 10),
+                         0xDC00 + ((code - 0x10000) & 0x3FF));
   }
 }
 
@@ -137,7 +139,8 @@ class JsonWriter {
   JsonWriter(const JsonFormat& format, std::string& bad_type) : format_(format), bad_type_(bad_type) {}
 
   bool write(const Value& value, int level) {
-    if (const std::string* text = value.string()) return append_json_text(out, *text, format_.ensure_ascii), true;
+    if (const std::string* text = value.string())
+      return append_json_text(out, *text, format_.ensure_ascii), true;
     if (value.is_none()) return out += "null", true;
     if (value.is_bool()) return out += value.is_true() ? "true" : "false", true;
     double number = 0;
@@ -220,7 +223,8 @@ std::string python_float(double value) {
   const std::size_t mark = scientific.find('e');
   const int exponent = std::atoi(scientific.c_str() + mark + 1);
   if (exponent < -4 || exponent >= 16) return scientific;
-  const auto [fixed_end, fixed_error] = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed);
+  const auto [fixed_end, fixed_error] =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed);
   std::string fixed(text, fixed_end);
   if (fixed.find('.') == std::string::npos) fixed += ".0";
   return fixed;
@@ -237,7 +241,8 @@ std::string python_str(const Value& value) {
   if (value.as_double(number)) return python_float(number);
   if (const Callable* callable = value.callable()) {
     if (callable->kind == Callable::Kind::kMacro) return "<Macro '" + callable->name + "'>";
-    return (callable->kind == Callable::Kind::kMethod ? "<built-in method " : "<function ") + callable->name + ">";
+    return (callable->kind == Callable::Kind::kMethod ? "<built-in method " : "<function ") + callable->name +
+           ">";
   }
   if (value.name_space()) return "<Namespace>";
   if (const Loop* loop = value.loop())

@@ -31,7 +31,8 @@ std::optional<std::string> python_json(const Value& value, const JsonFormat& for
 
 /// left % right of a string. Errors: through the interpreter (TypeError, ValueError).
 Value percent_format(Interpreter& run, const Value& pattern, const Value& values);
-/// pattern.format(arguments): positions, names, and the spec's fill, align, sign, zero, width, precision, type.
+/// pattern.format(arguments): positions, names, and the spec's fill, align, sign, zero, width, precision,
+/// type.
 Value brace_format(Interpreter& run, const Value& pattern, const Arguments& arguments);
 
 }  // namespace plimsoll::text::jinja

@@ -6,7 +6,7 @@
 #include "text/jinja/filters.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/python_format.h"
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
@@ -18,8 +18,8 @@ Value path_value(Interpreter& run, Value value, const Value& path) {
   for (std::size_t at = 0; at <= dotted->size();) {
     const std::size_t dot = std::min(dotted->find('.', at), dotted->size());
     const std::string part = dotted->substr(at, dot - at);
-    const bool is_index = !part.empty() && part.size() < 10 &&
-                          part.find_first_not_of("0123456789") == std::string::npos;
+    const bool is_index =
+        !part.empty() && part.size() < 10 && part.find_first_not_of("0123456789") == std::string::npos;
     value = run.item(value, is_index ? Value(std::atoi(part.c_str())) : Value(part));
     at = dot + 1;
   }
@@ -36,10 +36,13 @@ Value sort_key(Interpreter& run, const Value& element, const Value* attribute, b
   return is_case_sensitive ? key : folded_case(run, key);
 }
 
-bool flag(const Value* value) { return value && value->is_true(); }
+bool flag(const Value* value) {
+  return value && value->is_true();
+}
 
 // Sorts by key, stable. Comparisons may fail; the order then no longer matters.
-std::vector<Value> sorted(Interpreter& run, std::vector<Value> items, std::vector<Value> keys, bool is_reversed) {
+std::vector<Value> sorted(Interpreter& run, std::vector<Value> items, std::vector<Value> keys,
+                          bool is_reversed) {
   std::vector<std::size_t> order(items.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::int64_t weight = 1;
@@ -113,7 +116,8 @@ Value map_filter(Interpreter& run, const Value& value, const Arguments& given) {
   if (!value.is_true()) return run.sequence({}, SequenceForm::kGenerator);  // None too
   std::vector<Value> out;
   const Value* attribute = given.positional.empty() ? given.get(0, "attribute") : nullptr;
-  if (given.positional.empty() && !attribute) return run.fail("FilterArgumentError", "map requires a filter argument");
+  if (given.positional.empty() && !attribute)
+    return run.fail("FilterArgumentError", "map requires a filter argument");
   const Value* otherwise = nullptr;
   for (const auto& [name, argument] : given.named)
     if (name == "default") otherwise = &argument;
@@ -138,14 +142,16 @@ Value select(Interpreter& run, const Value& value, const Arguments& given) {
   std::size_t used = 0;
   Value attribute;
   if (kByAttribute) {
-    if (given.positional.empty()) return run.fail("FilterArgumentError", "Missing parameter for attribute name");
+    if (given.positional.empty())
+      return run.fail("FilterArgumentError", "Missing parameter for attribute name");
     attribute = given.positional[used++];
   }
   std::string test;
   Arguments rest;
   if (used < given.positional.size()) {
     test = run.to_text(given.positional[used++]);
-    rest.positional.assign(given.positional.begin() + static_cast<std::ptrdiff_t>(used), given.positional.end());
+    rest.positional.assign(given.positional.begin() + static_cast<std::ptrdiff_t>(used),
+                           given.positional.end());
     rest.named = given.named;
   }
   std::vector<Value> out;
@@ -190,7 +196,8 @@ Value unique(Interpreter& run, const Value& value, const Arguments& given) {
     if (key.dict() || key.sequence(SequenceForm::kList))
       return run.type_error("unhashable type: '" + type_name(key) + "'");
     if (!run.charge_steps(static_cast<std::int64_t>(seen.size()) / 16 + 1)) return {};
-    if (std::any_of(seen.begin(), seen.end(), [&](const Value& other) { return other.equals(key); })) continue;
+    if (std::any_of(seen.begin(), seen.end(), [&](const Value& other) { return other.equals(key); }))
+      continue;
     seen.push_back(std::move(key));
     out.push_back(std::move(element));
   }
@@ -219,7 +226,8 @@ Value sum(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* start = given.get(1, "start");
   Value total = start ? *start : Value(0);
   for (const Value& element : run.elements(value)) {
-    total = run.binary("+", total, attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
+    total = run.binary("+", total,
+                       attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
     if (run.failed()) return {};
   }
   return total;
@@ -239,7 +247,8 @@ Value batch(Interpreter& run, const Value& value, const Arguments& given) {
   std::int64_t size = 0;
   const Value* count = given.get(0, "linecount");
   const Value* fill = given.get(1, "fill_with");
-  if (!count || !count->as_int(size) || size < 1) return run.type_error("batch expects a positive number of items");
+  if (!count || !count->as_int(size) || size < 1)
+    return run.type_error("batch expects a positive number of items");
   std::vector<Value> out, row;
   for (Value& element : run.elements(value)) {
     row.push_back(std::move(element));
@@ -263,7 +272,8 @@ Value groupby(Interpreter& run, const Value& value, const Arguments& given) {
   Value key;
   const auto finish = [&] {
     if (!group.empty())
-      groups.push_back(make_tuple({path_value(run, group[0], *attribute), run.sequence(std::exchange(group, {}))}));
+      groups.push_back(
+          make_tuple({path_value(run, group[0], *attribute), run.sequence(std::exchange(group, {}))}));
   };
   for (Value& element : sorted(run, std::move(items), std::move(keys), false)) {
     Value next = sort_key(run, element, attribute, is_case_sensitive);

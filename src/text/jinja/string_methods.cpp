@@ -7,12 +7,14 @@
 #include "base/utf8.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/python_format.h"
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
 
-const std::string& text_of(const Value& self) { return *self.string(); }
+const std::string& text_of(const Value& self) {
+  return *self.string();
+}
 
 Value like(Interpreter& run, const Value& self, std::string text) {
   return run.string(std::move(text), self.is_markup());
@@ -24,7 +26,8 @@ Value strip_method(Interpreter& run, const Value& self, const Arguments& given) 
   if (characters && run.refuse_undefined(*characters)) return {};
   if (characters && !characters->is_none() && !characters->string())
     return run.type_error("strip arg must be None or str");
-  return like(run, self, std::string(strip(text_of(self), kSide, characters ? characters->string() : nullptr)));
+  return like(run, self,
+              std::string(strip(text_of(self), kSide, characters ? characters->string() : nullptr)));
 }
 
 Value split_spaces(Interpreter& run, const Value& self, std::int64_t limit, bool from_right) {
@@ -80,7 +83,8 @@ Value split_method(Interpreter& run, const Value& self, const Arguments& given) 
   while (limit < 0 || static_cast<std::int64_t>(parts.size()) < limit) {
     const std::size_t at = kFromRight ? rest.rfind(*by) : rest.find(*by);
     if (at == std::string_view::npos || !run.charge_steps(1)) break;
-    parts.push_back(like(run, self, std::string(kFromRight ? rest.substr(at + by->size()) : rest.substr(0, at))));
+    parts.push_back(
+        like(run, self, std::string(kFromRight ? rest.substr(at + by->size()) : rest.substr(0, at))));
     rest = kFromRight ? rest.substr(0, at) : rest.substr(at + by->size());
   }
   parts.push_back(like(run, self, std::string(rest)));
@@ -122,13 +126,15 @@ const std::string* one_string(Interpreter& run, const Arguments& given, const ch
   }
   if (run.refuse_undefined(given.positional[0])) return nullptr;
   const std::string* text = given.positional[0].string();
-  if (!text) run.type_error(std::string(method) + "() argument must be str, not " + type_name(given.positional[0]));
+  if (!text)
+    run.type_error(std::string(method) + "() argument must be str, not " + type_name(given.positional[0]));
   return text;
 }
 
 Value replace_method(Interpreter& run, const Value& self, const Arguments& given) {
   if (given.positional.size() < 2)
-    return run.type_error("replace expected at least 2 arguments, got " + std::to_string(given.positional.size()));
+    return run.type_error("replace expected at least 2 arguments, got " +
+                          std::to_string(given.positional.size()));
   for (std::size_t i = 0; i < 2; ++i) {
     if (run.refuse_undefined(given.positional[i])) return {};
     if (!given.positional[i].string())
@@ -141,7 +147,8 @@ Value replace_method(Interpreter& run, const Value& self, const Arguments& given
   const std::string& from = *given.positional[0].string();
   const std::string& to = *given.positional[1].string();
   const std::size_t most = text_of(self).size() / std::max<std::size_t>(from.size(), 1) + 1;
-  if (!run.charge_bytes(text_of(self).size() + most * (to.size() > from.size() ? to.size() : 0) / 8)) return {};
+  if (!run.charge_bytes(text_of(self).size() + most * (to.size() > from.size() ? to.size() : 0) / 8))
+    return {};
   return like(run, self, replaced(text_of(self), from, to, count));
 }
 
@@ -165,7 +172,8 @@ Value count_method(Interpreter& run, const Value& self, const Arguments& given) 
   if (!part) return {};
   if (part->empty()) return static_cast<std::int64_t>(num_code_points(text_of(self)) + 1);
   std::int64_t count = 0;
-  for (std::size_t at = 0; (at = text_of(self).find(*part, at)) != std::string::npos; at += part->size()) ++count;
+  for (std::size_t at = 0; (at = text_of(self).find(*part, at)) != std::string::npos; at += part->size())
+    ++count;
   return count;
 }
 
@@ -176,8 +184,8 @@ Value join_method(Interpreter& run, const Value& self, const Arguments& given) {
   for (const Value& part : run.elements(given.positional[0])) {
     const std::string* text = part.string();
     if (!text)
-      return run.type_error("sequence item " + std::to_string(index) + ": expected str instance, " + type_name(part) +
-                            " found");
+      return run.type_error("sequence item " + std::to_string(index) + ": expected str instance, " +
+                            type_name(part) + " found");
     if (index++) out += text_of(self);
     out += *text;
     if (!run.charge_bytes(text->size() + text_of(self).size())) return {};
@@ -225,7 +233,9 @@ Value cased_method(Interpreter&, const Value& self, const Arguments&) {
   return std::any_of(text.begin(), text.end(), kWanted) && std::none_of(text.begin(), text.end(), kOther);
 }
 
-bool is_alphanumeric(char32_t c) { return is_alphabetic(c) || is_decimal(c); }
+bool is_alphanumeric(char32_t c) {
+  return is_alphabetic(c) || is_decimal(c);
+}
 
 // ljust, rjust, center, zfill.
 template <char kAlign>
@@ -235,7 +245,8 @@ Value pad_method(Interpreter& run, const Value& self, const Arguments& given) {
     return run.type_error("width must be an integer");
   std::string fill = kAlign == '0' ? "0" : " ";
   if (given.positional.size() > 1 && given.positional[1].string()) fill = *given.positional[1].string();
-  if (num_code_points(fill) != 1) return run.type_error("The fill character must be exactly one character long");
+  if (num_code_points(fill) != 1)
+    return run.type_error("The fill character must be exactly one character long");
   const auto size = static_cast<std::int64_t>(num_code_points(text_of(self)));
   const std::int64_t missing = std::max<std::int64_t>(0, width - size);
   if (!run.charge_bytes(static_cast<std::size_t>(missing) * fill.size())) return {};

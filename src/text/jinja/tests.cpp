@@ -5,7 +5,7 @@
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
@@ -63,7 +63,8 @@ constexpr std::array kTests = {
     Entry{"none", [](Interpreter&, const Value& v, const Arguments&) { return v.is_none(); }},
     Entry{"boolean", [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool(); }},
     Entry{"true", [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool() && v.is_true(); }},
-    Entry{"false", [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool() && !v.is_true(); }},
+    Entry{"false",
+          [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool() && !v.is_true(); }},
     Entry{"integer", [](Interpreter&, const Value& v, const Arguments&) { return v.is_int(); }},
     Entry{"float", [](Interpreter&, const Value& v, const Arguments&) { return v.is_float(); }},
     Entry{"number", [](Interpreter&, const Value& v, const Arguments&) { return v.is_number(); }},
@@ -74,15 +75,16 @@ constexpr std::array kTests = {
             return v.is_undefined() || v.is_string() || v.sequence() || v.dict() || v.loop();
           }},
     Entry{"sequence", is_sequence},
-    Entry{"callable", [](Interpreter&, const Value& v, const Arguments&) {
+    Entry{"callable",
+          [](Interpreter&, const Value& v, const Arguments&) {
             return v.callable() != nullptr || v.is_undefined() || v.loop();
           }},
-    Entry{"sameas",
-          [](Interpreter& run, const Value& v, const Arguments& given) {
-            return v.is_same(argument(run, given, "other"));
-          }},
-    Entry{"lower", [](Interpreter& run, const Value& v, const Arguments&) { return has_case(run, v, is_lower, is_upper); }},
-    Entry{"upper", [](Interpreter& run, const Value& v, const Arguments&) { return has_case(run, v, is_upper, is_lower); }},
+    Entry{"sameas", [](Interpreter& run, const Value& v,
+                       const Arguments& given) { return v.is_same(argument(run, given, "other")); }},
+    Entry{"lower", [](Interpreter& run, const Value& v,
+                      const Arguments&) { return has_case(run, v, is_lower, is_upper); }},
+    Entry{"upper", [](Interpreter& run, const Value& v,
+                      const Arguments&) { return has_case(run, v, is_upper, is_lower); }},
     Entry{"escaped", [](Interpreter&, const Value& v, const Arguments&) { return v.is_markup(); }},
     Entry{"odd", has_remainder<1>},
     Entry{"even", has_remainder<0>},
@@ -91,10 +93,8 @@ constexpr std::array kTests = {
             const Value rest = run.binary("%", v, argument(run, given, "num"));
             return !run.failed() && rest.equals(Value(0));
           }},
-    Entry{"in",
-          [](Interpreter& run, const Value& v, const Arguments& given) {
-            return run.contains(argument(run, given, "seq"), v);
-          }},
+    Entry{"in", [](Interpreter& run, const Value& v,
+                   const Arguments& given) { return run.contains(argument(run, given, "seq"), v); }},
     Entry{"filter",
           [](Interpreter& run, const Value& v, const Arguments&) { return is_known_filter(run.to_text(v)); }},
     Entry{"test",
@@ -124,7 +124,9 @@ const Entry* find(std::string_view name) {
 
 }  // namespace
 
-bool is_known_test(std::string_view name) { return find(name) != nullptr; }
+bool is_known_test(std::string_view name) {
+  return find(name) != nullptr;
+}
 
 bool Interpreter::apply_test(const std::string& name, const Value& value, const Arguments& arguments) {
   if (failed()) return false;

@@ -12,7 +12,7 @@
 #include "text/jinja/parser.h"
 #include "text/jinja/python_format.h"
 #include "text/jinja/string_methods.h"
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
@@ -27,7 +27,8 @@ Value tojson(Interpreter& run, const Value& value, const Arguments& given) {
     if (const std::string* text = indent->string())
       format.indent = *text;
     else if (indent->as_int(width))
-      format.indent = std::string(static_cast<std::size_t>(std::clamp<std::int64_t>(width, 0, kMaxIndent)), ' ');
+      format.indent =
+          std::string(static_cast<std::size_t>(std::clamp<std::int64_t>(width, 0, kMaxIndent)), ' ');
     else
       return run.type_error("can't multiply sequence by non-int of type '" + type_name(*indent) + "'");
     format.item_separator = ",";
@@ -40,7 +41,8 @@ Value tojson(Interpreter& run, const Value& value, const Arguments& given) {
     format.key_separator = *pair[1].string();
   }
   if (const Value* sort = given.get(3, "sort_keys")) format.sort_keys = sort->is_true();
-  const std::size_t indent_bytes = format.indent ? format.indent->size() * static_cast<std::size_t>(value.depth()) : 0;
+  const std::size_t indent_bytes =
+      format.indent ? format.indent->size() * static_cast<std::size_t>(value.depth()) : 0;
   if (!run.charge_steps(value.weight()) ||
       !run.charge_bytes(static_cast<std::size_t>(value.weight()) *
                         (indent_bytes + format.item_separator.size() + format.key_separator.size())))
@@ -54,8 +56,8 @@ Value tojson(Interpreter& run, const Value& value, const Arguments& given) {
 Value trim(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* characters = given.get(0, "chars");
   const std::string text = run.to_text(value);
-  return run.string(
-      std::string(strip(text, Side::kBoth, characters ? characters->string() : nullptr)), value.is_markup());
+  return run.string(std::string(strip(text, Side::kBoth, characters ? characters->string() : nullptr)),
+                    value.is_markup());
 }
 
 template <std::string (*kChange)(std::string_view)>
@@ -72,7 +74,8 @@ std::string jinja_title(std::string_view utf8) {
     word.clear();
   };
   for (const char32_t c : to_code_points(utf8)) {
-    const bool is_break = is_python_space(c) || std::u32string_view(U"-({[<").find(c) != std::u32string_view::npos;
+    const bool is_break =
+        is_python_space(c) || std::u32string_view(U"-({[<").find(c) != std::u32string_view::npos;
     if (!is_break) {
       word += c;
       continue;
@@ -88,7 +91,9 @@ Value string_filter(Interpreter& run, const Value& value, const Arguments&) {
   return value.is_string() ? value : run.string(run.to_text(value));
 }
 
-Value safe(Interpreter& run, const Value& value, const Arguments&) { return run.string(run.to_text(value), true); }
+Value safe(Interpreter& run, const Value& value, const Arguments&) {
+  return run.string(run.to_text(value), true);
+}
 
 Value escape(Interpreter& run, const Value& value, const Arguments&) {
   if (value.is_markup()) return value;
@@ -182,7 +187,8 @@ Value absolute(Interpreter& run, const Value& value, const Arguments&) {
   std::int64_t whole = 0;
   double number = 0;
   if (run.refuse_undefined(value)) return {};
-  if (value.as_int(whole)) return whole == INT64_MIN ? run.fail("LimitError", "integer is too large") : Value(std::abs(whole));
+  if (value.as_int(whole))
+    return whole == INT64_MIN ? run.fail("LimitError", "integer is too large") : Value(std::abs(whole));
   if (value.as_double(number)) return std::fabs(number);
   return run.type_error("bad operand type for abs(): '" + type_name(value) + "'");
 }
@@ -194,7 +200,8 @@ Value round_filter(Interpreter& run, const Value& value, const Arguments& given)
   const std::string how = method && method->string() ? *method->string() : "common";
   double number = 0;
   if (run.refuse_undefined(value)) return {};
-  if (!value.as_double(number)) return run.type_error("type " + type_name(value) + " doesn't define __round__ method");
+  if (!value.as_double(number))
+    return run.type_error("type " + type_name(value) + " doesn't define __round__ method");
   if (precision < -300 || precision > 300) return run.fail("LimitError", "precision is out of range");
   if (how != "common") {
     const double scale = std::pow(10.0, static_cast<double>(precision));
@@ -296,7 +303,9 @@ Function text_filter(std::string_view name) {
   return nullptr;
 }
 
-bool is_known_filter(std::string_view name) { return text_filter(name) || sequence_filter(name); }
+bool is_known_filter(std::string_view name) {
+  return text_filter(name) || sequence_filter(name);
+}
 
 Value Interpreter::apply_filter(const std::string& name, const Value& value, const Arguments& arguments) {
   if (failed()) return {};

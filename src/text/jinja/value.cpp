@@ -91,7 +91,8 @@ bool Value::is_true() const {
   if (const auto* number = std::get_if<std::int64_t>(&data_)) return *number != 0;
   if (const auto* number = std::get_if<double>(&data_)) return *number != 0.0;
   if (const std::string* text = string()) return !text->empty();
-  if (const Sequence* list = sequence()) return list->form == SequenceForm::kGenerator || !list->items.empty();
+  if (const Sequence* list = sequence())
+    return list->form == SequenceForm::kGenerator || !list->items.empty();
   if (const Dict* map = dict()) return !map->entries.empty();
   if (const Loop* running = loop()) return !running->items.empty();
   return true;

@@ -145,8 +145,8 @@ class Value {
   bool is_same(const Value& other) const;
 
  private:
-  std::variant<Undefined, None, bool, std::int64_t, double, Str, SequencePtr, DictPtr, CallablePtr, NamespacePtr,
-               LoopPtr>
+  std::variant<Undefined, None, bool, std::int64_t, double, Str, SequencePtr, DictPtr, CallablePtr,
+               NamespacePtr, LoopPtr>
       data_;
 };
 

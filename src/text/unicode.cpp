@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/jinja/unicode.h"
+#include "text/unicode.h"
 
 #include <utf8proc.h>
 
@@ -10,7 +10,9 @@
 namespace plimsoll::text {
 namespace {
 
-utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
+utf8proc_category_t category(char32_t c) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(c));
+}
 
 char32_t upper(char32_t c) {
   return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
@@ -22,8 +24,8 @@ char32_t title(char32_t c) {
   return static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(c)));
 }
 
-constexpr char32_t kSharpS = 0xDF;        // upper-cases to two letters
-constexpr char32_t kFinalSigma = 0x3C2;   // lower case of a capital sigma that ends a word
+constexpr char32_t kSharpS = 0xDF;       // upper-cases to two letters
+constexpr char32_t kFinalSigma = 0x3C2;  // lower case of a capital sigma that ends a word
 constexpr char32_t kCapitalSigma = 0x3A3;
 
 void append_lower(std::u32string& out, std::u32string_view text, std::size_t at) {
@@ -71,9 +73,20 @@ bool is_alphabetic(char32_t c) {
   const auto kind = category(c);
   return kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO;
 }
-bool is_decimal(char32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
-bool is_upper(char32_t c) { return category(c) == UTF8PROC_CATEGORY_LU; }
-bool is_lower(char32_t c) { return category(c) == UTF8PROC_CATEGORY_LL; }
+bool is_decimal(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_ND;
+}
+bool is_word_character(char32_t c) {
+  const auto kind = category(c);
+  return (kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_ND) || kind == UTF8PROC_CATEGORY_NL ||
+         kind == UTF8PROC_CATEGORY_PC;
+}
+bool is_upper(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_LU;
+}
+bool is_lower(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_LL;
+}
 
 bool is_printable(char32_t c) {
   if (c == ' ') return true;

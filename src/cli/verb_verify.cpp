@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// `verify`: log, plan and measurements -> verify room -> print.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "cli/verbs.h"
+#include "verify/verify.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct VerifyFlags {
+  CommonFlags common;
+  std::string log, plan, bench;
+};
+
+Result<verify::Log> read_log(const std::string& path) {
+  std::ifstream file;
+  if (path != "-") {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) file.open(path, std::ios::binary);
+    if (!file.is_open())
+      return fail(ErrorCode::kMalformed, "the log cannot be read", path,
+                  "give a readable file, or - for stdin");
+  }
+  std::istream& in = path == "-" ? std::cin : file;
+  verify::LogReader reader;
+  std::vector<char> buffer(std::size_t{64} * 1024);
+  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0)
+    reader.feed({buffer.data(), static_cast<std::size_t>(in.gcount())});
+  return reader.finish();
+}
+
+Result<std::optional<Json>> read_document(const std::string& path) {
+  if (path.empty()) return std::optional<Json>();
+  PLIMSOLL_TRY(Json document, read_json_file(path));
+  return std::optional<Json>(std::move(document));
+}
+
+Result<verify::Report> report_of(const VerifyFlags& flags) {
+  PLIMSOLL_TRY(const auto plan, read_document(flags.plan));
+  PLIMSOLL_TRY(const auto bench, read_document(flags.bench));
+  PLIMSOLL_TRY(verify::Log log, read_log(flags.log));
+  return verify::compare(std::move(log), plan ? &*plan : nullptr, bench ? &*bench : nullptr);
+}
+
+int run_verify(const VerifyFlags& flags) {
+  const auto report = report_of(flags);
+  if (!report) return report_error(flags.common, report.error());
+  const std::string text =
+      flags.common.is_json() ? dump_pretty(verify::to_json(*report)) : verify::to_text(*report);
+  if (const auto written = write_output(flags.common, text); !written)
+    return report_error(flags.common, written.error());
+  if (!report->is_recognised()) {
+    std::cerr << "plimsoll: no start-up line of a known engine was found in the log (" << flags.log << ")\n";
+    return exit_status(ErrorCode::kMalformed);
+  }
+  return report->agrees() ? 0 : exit_status(ErrorCode::kNo);
+}
+
+}  // namespace
+
+Verb add_verify(CLI::App& app) {
+  auto flags = std::make_shared<VerifyFlags>();
+  CLI::App* verb = app.add_subcommand("verify", "does the engine's start-up log agree with the plan?");
+  add_common_flags(*verb, flags->common);
+  verb->add_option("LOG", flags->log, "the engine's log; - reads stdin")->required();
+  verb->add_option("--plan", flags->plan, "a document of `plimsoll plan --format json`");
+  verb->add_option("--bench", flags->bench, "a result of `plimsoll bench`, for the measured column");
+  verb->footer(
+      "Examples:\n"
+      "  plimsoll verify serve.log --plan plan.json\n"
+      "  plimsoll verify serve.log --plan plan.json --bench result.json --format json\n"
+      "  plimsoll serve ./my-model 2>&1 | head -20 | plimsoll verify -\n"
+      "Exit status: 0 read, and it agrees with the plan if one was given; 1 it disagrees, or the start "
+      "failed;\n"
+      "3 nothing recognised.");
+  return {verb, [flags] { return run_verify(*flags); }};
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/added_tokens.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "text/unicode.h"
+
+namespace plimsoll::text {
+namespace {
+
+constexpr std::size_t kMaxContentBytes = 1024;
+
+bool is_word(char32_t c) {
+  return is_word_character(c);
+}
+
+bool ends_with_word(std::string_view text) {
+  if (text.empty()) return false;
+  std::size_t start = text.size() - 1;
+  while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0u) == 0x80u) --start;
+  return is_word(decode_utf8(text.substr(start)).code_point);
+}
+
+bool starts_with_word(std::string_view text) {
+  return !text.empty() && is_word(decode_utf8(text).code_point);
+}
+
+}  // namespace
+
+void AddedTokens::Trie::insert(std::string_view content, std::int32_t token) {
+  if (nodes.empty()) {
+    nodes.emplace_back();
+    first.fill(-1);
+  }
+  std::int32_t at = 0;
+  for (const char c : content) {
+    const auto byte = static_cast<unsigned char>(c);
+    std::int32_t next = child(at, byte);
+    if (next < 0) {
+      next = static_cast<std::int32_t>(nodes.size());
+      nodes.emplace_back();
+      auto& children = nodes[static_cast<std::size_t>(at)].children;
+      children.insert(std::lower_bound(children.begin(), children.end(), std::pair(byte, std::int32_t{0})),
+                      {byte, next});
+      if (at == 0) first[byte] = next;
+    }
+    at = next;
+  }
+  nodes[static_cast<std::size_t>(at)].token = token;
+}
+
+std::int32_t AddedTokens::Trie::child(std::int32_t node, unsigned char byte) const {
+  if (node == 0) return first[byte];
+  const auto& children = nodes[static_cast<std::size_t>(node)].children;
+  const auto found = std::lower_bound(children.begin(), children.end(), std::pair(byte, std::int32_t{0}));
+  return found != children.end() && found->first == byte ? found->second : -1;
+}
+
+Result<AddedTokens> AddedTokens::build(std::vector<AddedToken> tokens, const Normalizer& normalizer) {
+  AddedTokens made;
+  std::erase_if(tokens, [](const AddedToken& token) { return token.content.empty(); });
+  made.tokens_ = std::move(tokens);
+  for (std::size_t i = 0; i < made.tokens_.size(); ++i) {
+    const AddedToken& token = made.tokens_[i];
+    if (token.content.size() > kMaxContentBytes)
+      return fail(ErrorCode::kMalformed, "an added token is longer than 1,024 bytes",
+                  "tokenizer.json: /added_tokens/" + std::to_string(i));
+    made.by_id_[token.id] = i;
+    made.by_content_[token.content] = i;
+    made.highest_ = std::max(made.highest_, token.id);
+    const std::string content = token.is_normalized ? normalizer.apply(token.content) : token.content;
+    made.tries_[token.is_normalized ? 1 : 0].insert(content, static_cast<std::int32_t>(i));
+  }
+  return made;
+}
+
+const AddedToken* AddedTokens::find(TokenId id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &tokens_[found->second];
+}
+
+const AddedToken* AddedTokens::find(std::string_view content) const {
+  const auto found = by_content_.find(std::string(content));
+  return found == by_content_.end() ? nullptr : &tokens_[found->second];
+}
+
+std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, Stage stage,
+                                                  bool with_special) const {
+  const Trie& trie = tries_[static_cast<std::size_t>(stage)];
+  std::vector<Part> parts;
+  std::size_t done = 0;  // text before it is in `parts`
+  std::size_t at = 0;
+  while (!trie.nodes.empty() && at < text.size()) {
+    std::int32_t node = 0, longest = -1;
+    std::size_t end = at;
+    for (std::size_t i = at; i < text.size(); ++i) {
+      node = trie.child(node, static_cast<unsigned char>(text[i]));
+      if (node < 0) break;
+      if (const std::int32_t token = trie.nodes[static_cast<std::size_t>(node)].token; token >= 0) {
+        longest = token;
+        end = i + 1;
+      }
+    }
+    if (longest < 0) {
+      ++at;
+      continue;
+    }
+    const AddedToken& token = tokens_[static_cast<std::size_t>(longest)];
+    Span span{at, end};
+    at = end;  // a refused match is passed over whole, as the reference's search does
+    if (token.is_special && !with_special) continue;
+    if (token.is_single_word &&
+        (ends_with_word(text.substr(0, span.begin)) || starts_with_word(text.substr(span.end))))
+      continue;
+    if (token.strips_left)
+      span.begin = std::max(done, strip(text.substr(0, span.begin), Side::kRight).size());
+    if (token.strips_right) span.end = text.size() - strip(text.substr(span.end), Side::kLeft).size();
+    span.begin = std::max(span.begin, done);
+    if (span.end <= done) continue;
+    if (span.begin > done) parts.push_back({{done, span.begin}, nullptr});
+    parts.push_back({span, &token});
+    done = span.end;
+  }
+  if (done < text.size()) parts.push_back({{done, text.size()}, nullptr});
+  return parts;
+}
+
+}  // namespace plimsoll::text

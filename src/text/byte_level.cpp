@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/byte_level.h"
+
+#include <array>
+
+#include "base/utf8.h"
+
+namespace plimsoll::text {
+namespace {
+
+constexpr bool is_printable_byte(int byte) {
+  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
+}
+
+// Printable bytes stand for themselves; the others, in order, take the characters from U+0100 on.
+constexpr std::array<char32_t, 256> make_characters() {
+  std::array<char32_t, 256> table{};
+  char32_t next = 0x100;
+  for (int byte = 0; byte < 256; ++byte)
+    table[static_cast<std::size_t>(byte)] = is_printable_byte(byte) ? static_cast<char32_t>(byte) : next++;
+  return table;
+}
+constexpr std::array<char32_t, 256> kCharacters = make_characters();
+constexpr std::size_t kNumCharacters = 0x100 + 68;  // 68 bytes are not printable
+
+constexpr std::array<std::int16_t, kNumCharacters> make_bytes() {
+  std::array<std::int16_t, kNumCharacters> table{};
+  table.fill(-1);
+  for (std::size_t byte = 0; byte < 256; ++byte) table[kCharacters[byte]] = static_cast<std::int16_t>(byte);
+  return table;
+}
+constexpr std::array<std::int16_t, kNumCharacters> kBytes = make_bytes();
+
+}  // namespace
+
+char32_t byte_character(unsigned char byte) {
+  return kCharacters[byte];
+}
+
+std::string bytes_to_characters(std::string_view bytes) {
+  std::string out;
+  for (const char byte : bytes) append_utf8(out, kCharacters[static_cast<unsigned char>(byte)]);
+  return out;
+}
+
+std::optional<std::string> characters_to_bytes(std::string_view utf8) {
+  std::string out;
+  while (!utf8.empty()) {
+    const DecodedChar next = decode_utf8(utf8);
+    if (next.code_point >= kNumCharacters || kBytes[next.code_point] < 0) return std::nullopt;
+    out += static_cast<char>(kBytes[next.code_point]);
+    utf8.remove_prefix(static_cast<std::size_t>(next.bytes));
+  }
+  return out;
+}
+
+std::string token_to_bytes(std::string_view utf8) {
+  if (auto bytes = characters_to_bytes(utf8)) return std::move(*bytes);
+  return std::string(utf8);
+}
+
+}  // namespace plimsoll::text

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPT-2's spelling of bytes as printable characters ("Ġ" is a space), which byte-level vocabularies are
+// written in.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace plimsoll::text {
+
+/// The character that stands for a byte.
+char32_t byte_character(unsigned char byte);
+/// Bytes -> their characters, as UTF-8.
+std::string bytes_to_characters(std::string_view bytes);
+/// The bytes a token spells; nothing when one of its characters stands for no byte.
+std::optional<std::string> characters_to_bytes(std::string_view utf8);
+/// As above, but such a token (an added one, with a space in it, say) stands for its own UTF-8.
+std::string token_to_bytes(std::string_view utf8);
+
+}  // namespace plimsoll::text

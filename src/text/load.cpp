@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an artifact to its tokenizer and template text: which file counts, and which ids end a turn.
+#include <algorithm>
+
+#include "text/gguf_tokenizer.h"
+#include "text/tokenizer_json.h"
+
+namespace plimsoll::text {
+namespace {
+
+using artifact::Artifact;
+using artifact::Form;
+
+// "eos_token": "</s>" or {"content": "</s>", ...}
+const std::string* token_name(const Json& json) {
+  if (const std::string* name = json.as_string()) return name;
+  return json["content"].as_string();
+}
+
+void add_stop(TokenizerParts& parts, std::int64_t id) {
+  if (id < 0 || id > INT32_MAX) return;
+  const auto token = static_cast<TokenId>(id);
+  if (std::find(parts.stop_ids.begin(), parts.stop_ids.end(), token) == parts.stop_ids.end())
+    parts.stop_ids.push_back(token);
+}
+
+// eos_token_id is one id or a list of them.
+void add_stops(TokenizerParts& parts, const Json& json) {
+  if (const auto id = json.as_integer()) add_stop(parts, *id);
+  for (const Json& item : json.items())
+    if (const auto id = item.as_integer()) add_stop(parts, *id);
+}
+
+std::optional<TokenId> named_token(const TokenizerParts& parts, const Json& json) {
+  const std::string* name = token_name(json);
+  if (!name) return std::nullopt;
+  if (const AddedToken* token = parts.added.find(std::string_view(*name))) return token->id;
+  return parts.vocabulary->find_text(*name);
+}
+
+// Names that close a turn in the known chat formats, whatever the configs say.
+constexpr std::string_view kTurnEnds[] = {"<|im_end|>",     "<|eot_id|>",    "<|eom_id|>",
+                                          "<|end|>",        "<end_of_turn>", "<|endofturn|>",
+                                          "<|return|>",     "<|call|>",      "<|END_OF_TURN_TOKEN|>",
+                                          "<|end_of_text|>"};
+
+void read_special(const Artifact& artifact, TokenizerParts& parts) {
+  const Json& tokenizer = artifact.json_file("tokenizer_config.json");
+  const Json& map = artifact.json_file("special_tokens_map.json");
+  const Json& config = artifact.config();
+  const Json& generation = artifact.json_file("generation_config.json");
+  const auto named = [&](const char* name) {
+    auto id = named_token(parts, tokenizer[name]);
+    return id ? id : named_token(parts, map[name]);
+  };
+  const auto numbered = [&](const char* name) -> std::optional<TokenId> {
+    for (const Json* file : {&generation, &config}) {
+      const Json& value = (*file)[name];
+      const auto id =
+          value.is_array() && value.size() > 0 ? value.items()[0].as_integer() : value.as_integer();
+      if (id && *id >= 0 && *id <= INT32_MAX) return static_cast<TokenId>(*id);
+    }
+    return std::nullopt;
+  };
+  parts.bos = named("bos_token");
+  if (!parts.bos && tokenizer.is_null()) parts.bos = numbered("bos_token_id");
+  parts.eos = named("eos_token");
+  if (!parts.eos) parts.eos = numbered("eos_token_id");
+  if (parts.eos) add_stop(parts, *parts.eos);
+  add_stops(parts, generation["eos_token_id"]);
+  add_stops(parts, config["eos_token_id"]);
+  add_stops(parts, config["text_config"]["eos_token_id"]);
+}
+
+void add_turn_ends(TokenizerParts& parts) {
+  for (const std::string_view name : kTurnEnds)
+    if (const AddedToken* token = parts.added.find(name); token && token->is_special)
+      add_stop(parts, token->id);
+}
+
+Result<Json> tokenizer_tree(const Artifact& artifact) {
+  if (artifact.form() == Form::kTokenizerOnly && artifact.files().size() == 1 &&
+      artifact.root().ends_with(".json"))
+    return read_json_file(artifact.root());
+  auto text = artifact.text_file("tokenizer.json");
+  if (!text) {
+    for (const artifact::File& file : artifact.files())
+      if (file.role == artifact::FileRole::kTokenizer && !file.path.ends_with("_config.json") &&
+          !file.path.ends_with("special_tokens_map.json"))
+        return fail(ErrorCode::kUnsupported,
+                    "tokenizer file " + file.path + " is of a kind that is not supported", file.path,
+                    "give a folder with a tokenizer.json");
+    return fail(ErrorCode::kMalformed, "no tokenizer: the model has no tokenizer.json", artifact.root(),
+                "put its tokenizer.json into the folder");
+  }
+  return parse_json(*text, "tokenizer.json");
+}
+
+std::optional<std::string> as_text(const Json& json) {
+  if (const std::string* text = json.as_string()) return *text;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Tokenizer>> load_tokenizer(const Artifact& artifact) {
+  if (artifact.form() == Form::kGguf) {
+    PLIMSOLL_TRY(TokenizerParts parts, read_gguf_tokenizer(artifact.config()));
+    add_turn_ends(parts);
+    return make_tokenizer(std::move(parts));
+  }
+  PLIMSOLL_TRY(const Json json, tokenizer_tree(artifact));
+  PLIMSOLL_TRY(TokenizerParts parts, read_tokenizer_json(json));
+  read_special(artifact, parts);
+  add_turn_ends(parts);
+  return make_tokenizer(std::move(parts));
+}
+
+std::optional<std::string> chat_template_source(const Artifact& artifact, std::string_view name) {
+  const bool wants_default = name.empty() || name == "default";
+  if (artifact.form() == Form::kGguf) {
+    const std::string key = "tokenizer.chat_template" + (wants_default ? "" : "." + std::string(name));
+    return as_text(artifact.config()[key]);
+  }
+  // As transformers: files win over tokenizer_config.json.
+  const std::string file =
+      wants_default ? "chat_template.jinja" : "additional_chat_templates/" + std::string(name) + ".jinja";
+  if (auto text = artifact.text_file(file)) return std::move(*text);
+  const Json& templates = artifact.json_file("tokenizer_config.json")["chat_template"];
+  if (templates.is_string()) return wants_default ? as_text(templates) : std::nullopt;
+  for (const Json& entry : templates.items())
+    if (const std::string* known = entry["name"].as_string();
+        known && *known == (wants_default ? "default" : name))
+      return as_text(entry["template"]);
+  if (wants_default) return as_text(artifact.json_file("chat_template.json")["chat_template"]);
+  return std::nullopt;
+}
+
+}  // namespace plimsoll::text

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one Tokenizer: cut out added tokens, normalise, split, encode pieces, add BOS/EOS; back by bytes. What
+// differs between kinds of tokenizer lies in the parts, filled by tokenizer_json.* and gguf_tokenizer.*.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "text/added_tokens.h"
+#include "text/bpe_model.h"
+#include "text/normalizer.h"
+#include "text/post_processor.h"
+#include "text/pre_tokenizer.h"
+#include "text/text.h"
+#include "text/vocabulary.h"
+
+namespace plimsoll::text {
+
+struct TokenizerParts {
+  std::unique_ptr<const Vocabulary> vocabulary;
+  AddedTokens added;
+  Normalizer normalizer;
+  PreTokenizer pre_tokenizer;
+  std::unique_ptr<const PieceModel> model;
+  PostProcessor post_processor;
+  std::optional<TokenId> bos;
+  std::optional<TokenId> eos;
+  std::vector<TokenId> stop_ids;
+};
+
+std::shared_ptr<const Tokenizer> make_tokenizer(TokenizerParts parts);
+
+}  // namespace plimsoll::text

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the tokenizers library's tokenizer.json (format: docs/formats/tokenizer_json.md) into the parts of a
+// tokenizer.
+#pragma once
+
+#include "base/json.h"
+#include "base/result.h"
+#include "text/pipeline_tokenizer.h"
+
+namespace plimsoll::text {
+
+/// Everything but bos, eos and stop ids, which other files name. `json` may be dropped afterwards.
+/// Errors: kMalformed with the JSON pointer; kUnsupported naming the kind of model, decoder or step.
+Result<TokenizerParts> read_tokenizer_json(const Json& json);
+
+}  // namespace plimsoll::text

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Token ids <-> the bytes they stand for, for a byte-level vocabulary. Bytes lie in one block; look-up by
+// bytes is one hash probe without allocation. Built once, then read-only for any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "text/text.h"
+
+namespace plimsoll::text {
+
+class Vocabulary {
+ public:
+  struct Entry {
+    std::string_view text;  // as the file spells it, in byte characters
+    std::int64_t id = 0;
+  };
+  /// Errors: kMalformed when an id is negative or absurdly far above the number of tokens.
+  static Result<Vocabulary> build(const std::vector<Entry>& entries);
+
+  /// Highest id + 1.
+  std::int64_t size() const { return static_cast<std::int64_t>(spans_.size()); }
+  /// "" for ids that nothing has.
+  std::string_view bytes_of(TokenId id) const;
+  bool has(TokenId id) const;
+  /// The file's spelling.
+  std::string text_of(TokenId id) const;
+  /// The token that stands for exactly these bytes.
+  std::optional<TokenId> find_bytes(std::string_view bytes) const;
+  /// The token spelled so in the file.
+  std::optional<TokenId> find_text(std::string_view text) const;
+
+ private:
+  struct Place {
+    std::uint32_t offset = 0;
+    std::uint32_t length = 0;
+    bool is_present = false;
+    bool is_raw = false;  // its text is no string of byte characters and stands for itself
+  };
+  void index(TokenId id);
+
+  std::string block_;
+  std::vector<Place> spans_;          // by id
+  std::vector<std::uint32_t> slots_;  // open addressing, id + 1, 0 empty; a power of two long
+  std::unordered_map<std::string, TokenId> raw_;
+};
+
+}  // namespace plimsoll::text

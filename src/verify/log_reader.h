@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does an engine's start-up log say about memory? Read piece by piece, in bounded memory, whatever the
+// bytes. Lines are known by their wording, with or without timestamps and file prefixes. Values only; one
+// thread per reader.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+
+namespace plimsoll::verify {
+
+/// A number of the log with what was printed for it.
+struct Printed {
+  std::int64_t value = 0;
+  std::int64_t half_step = 0;  // half of the last printed digit, in the value's unit; 0: exact
+  std::string text;            // as it stood in the log
+};
+
+/// One start of an engine. What the log does not say is absent.
+struct EngineStart {
+  std::optional<std::string> engine, version;
+  std::optional<Printed> weights_bytes;   // largest rank
+  std::optional<Printed> kv_cache_bytes;  // smallest rank
+  std::optional<Printed> kv_tokens;       // smallest rank
+  std::optional<Printed> kv_bytes_per_token, num_blocks, block_size, max_model_len;
+  std::optional<double> max_concurrency;
+  double max_concurrency_half_step = 0;
+  std::string max_concurrency_text;
+  bool failed = false;
+  std::string error;  // the line that says so
+  std::optional<Printed> required_kv_cache_bytes, estimated_max_model_len;
+  std::vector<std::string> unread_lines;  // spoke of memory and were not understood
+};
+
+struct Log {
+  std::vector<EngineStart> runs;  // in order; the newest are kept
+  std::int64_t num_runs = 0;      // seen, kept or not
+  std::int64_t num_lines = 0;
+};
+
+class LogReader {
+ public:
+  /// The next bytes; lines may run over several calls.
+  void feed(std::string_view bytes);
+  /// The end: the last line needs no line break.
+  Log finish();
+
+ private:
+  void take_line(std::string_view line);
+  EngineStart& run_at(int phase);
+
+  Log log_;
+  std::string line_;  // the line so far, cut at kLongestLine
+  int phase_ = 0;     // how far the current start has come: a step back is a new start
+  std::optional<EngineStart> run_;
+};
+
+}  // namespace plimsoll::verify

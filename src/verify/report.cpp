@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report as the document plimsoll.verify/1, and as text.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "verify/verify.h"
+
+namespace plimsoll::verify {
+namespace {
+
+void put(Json& object, Json& printed, const char* name, const std::optional<Printed>& value) {
+  object.set(name, value ? Json(value->value) : Json());
+  if (value) printed.set(name, value->text);
+}
+
+/// Every field of the contract; what this reader does not look for is null, like what the log does not say.
+Json to_json(const EngineStart& run) {
+  Json object = Json::object({{"engine", run.engine}, {"version", run.version}, {"num_ranks", nullptr}});
+  Json printed = Json::object();
+  put(object, printed, "weights_bytes", run.weights_bytes);
+  put(object, printed, "kv_cache_bytes", run.kv_cache_bytes);
+  put(object, printed, "kv_tokens", run.kv_tokens);
+  put(object, printed, "kv_bytes_per_token", run.kv_bytes_per_token);
+  put(object, printed, "num_blocks", run.num_blocks);
+  put(object, printed, "block_size", run.block_size);
+  object.set("max_concurrency", run.max_concurrency);
+  if (run.max_concurrency) printed.set("max_concurrency", run.max_concurrency_text);
+  put(object, printed, "max_model_len", run.max_model_len);
+  for (const char* name : {"cuda_graph_bytes", "cuda_graph_estimate_bytes", "activation_bytes",
+                           "non_torch_bytes", "gpu_total_bytes", "gpu_free_bytes", "budget_bytes",
+                           "gpu_memory_utilization", "max_num_batched_tokens"})
+    object.set(name, nullptr);
+  object.set("failed", run.failed);
+  object.set("error", run.failed ? Json(run.error) : Json());
+  put(object, printed, "required_kv_cache_bytes", run.required_kv_cache_bytes);
+  put(object, printed, "estimated_max_model_len", run.estimated_max_model_len);
+  object.set("suggested_kv_cache_memory_bytes", nullptr);
+  object.set("as_printed", std::move(printed));
+  Json unread = Json::array();
+  for (const std::string& line : run.unread_lines) unread.push_back(line);
+  object.set("unread_lines", std::move(unread));
+  return object;
+}
+
+Json number(double value, bool is_exact) {
+  return is_exact ? Json(static_cast<std::int64_t>(value)) : Json(value);
+}
+
+std::string shown(const std::optional<double>& value) {
+  if (!value) return "-";
+  const auto whole = static_cast<std::int64_t>(*value);
+  return static_cast<double>(whole) == *value ? with_commas(whole) : fmt::format("{:.2f}", *value);
+}
+
+}  // namespace
+
+Json to_json(const Report& report) {
+  Json runs = Json::array();
+  for (const EngineStart& run : report.log.runs) runs.push_back(to_json(run));
+  Json deltas = Json::array();
+  for (const Delta& delta : report.deltas)
+    deltas.push_back(Json::object({{"part", delta.part},
+                                   {"plan", number(delta.plan, delta.is_exact)},
+                                   {"log", number(delta.log, delta.is_exact)},
+                                   {"difference_bytes", delta.difference_bytes},
+                                   {"within_error_bar", delta.within_error_bar}}));
+  Json causes = Json::array();
+  for (const Cause& cause : report.causes)
+    causes.push_back(Json::object({{"id", cause.id},
+                                   {"likelihood", cause.likelihood},
+                                   {"explains_bytes", cause.explains_bytes},
+                                   {"evidence", cause.evidence},
+                                   {"fix", cause.fix}}));
+  Json comparisons = Json::array();
+  for (const Comparison& row : report.comparisons)
+    comparisons.push_back(Json::object({{"quantity", row.quantity},
+                                        {"unit", row.unit},
+                                        {"predicted", row.predicted},
+                                        {"logged", row.logged},
+                                        {"measured", row.measured}}));
+  return Json::object(
+      {{"schema", "plimsoll.verify/1"},
+       {"agrees", report.agrees()},
+       {"log", report.log.runs.empty() ? to_json(EngineStart{}) : to_json(report.log.runs.back())},
+       {"runs", std::move(runs)},
+       {"num_runs", report.log.num_runs},
+       {"plan", report.plan ? *report.plan : Json()},
+       {"disagreement", report.disagreement},
+       {"deltas", std::move(deltas)},
+       {"causes", std::move(causes)},
+       {"comparison", std::move(comparisons)}});
+}
+
+std::string to_text(const Report& report) {
+  std::string out;
+  auto to = std::back_inserter(out);
+  if (!report.is_recognised())
+    return fmt::format("no line of a known engine in {} lines\n", with_commas(report.log.num_lines));
+  const EngineStart& run = report.log.runs.back();
+  fmt::format_to(to, "{}{}{}", *run.engine, run.version ? " " : "", run.version.value_or(""));
+  if (report.log.num_runs > 1) fmt::format_to(to, ", the last of {} starts", report.log.num_runs);
+  fmt::format_to(to, "\n");
+  const auto line = [&](const char* name, const std::optional<Printed>& value, const char* unit) {
+    if (value)
+      fmt::format_to(to, "  {:<20} {:>18} {}  (\"{}\")\n", name, with_commas(value->value), unit,
+                     value->text);
+  };
+  line("weights", run.weights_bytes, "bytes");
+  line("KV cache", run.kv_cache_bytes, "bytes");
+  line("KV tokens", run.kv_tokens, "tokens");
+  line("longest request", run.max_model_len, "tokens");
+  if (run.max_concurrency)
+    fmt::format_to(to, "  {:<20} {:>18.2f}\n", "requests at once", *run.max_concurrency);
+  if (run.failed) fmt::format_to(to, "  the start failed: {}\n", run.error);
+  line("longest that fits", run.estimated_max_model_len, "tokens");
+  for (const std::string& unread : run.unread_lines) fmt::format_to(to, "  not understood: {}\n", unread);
+  for (const Delta& delta : report.deltas)
+    fmt::format_to(to, "  {:<16} plan {:>18}  log {:>18}  {}\n", delta.part, shown(delta.plan),
+                   shown(delta.log), delta.within_error_bar ? "agrees" : "DIFFERS");
+  if (report.disagreement) fmt::format_to(to, "  {}\n", *report.disagreement);
+  for (const Cause& cause : report.causes)
+    fmt::format_to(to, "  cause {} ({:.0f} %): {}; {}\n", cause.id, cause.likelihood * 100, cause.evidence,
+                   cause.fix);
+  for (const Comparison& row : report.comparisons)
+    fmt::format_to(to, "  {:<20} predicted {:>18}  logged {:>18}  measured {:>18} {}\n", row.quantity,
+                   shown(row.predicted), shown(row.logged), shown(row.measured), row.unit);
+  if (report.plan) fmt::format_to(to, "plan and log {}\n", report.agrees() ? "agree" : "disagree");
+  return out;
+}
+
+}  // namespace plimsoll::verify
