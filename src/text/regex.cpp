@@ -10,7 +10,7 @@ namespace plimsoll::text {
 namespace {
 
 constexpr std::size_t kMaxPatternBytes = 64 * 1024;
-constexpr std::uint32_t kMatchLimit = 50'000'000;  // steps of one match before it counts as no match
+constexpr std::uint32_t kMatchLimit = 10'000'000;  // steps of one match before it counts as no match
 constexpr std::size_t kJitStackBytes = std::size_t{1} << 20;
 
 // Unicode's White_Space, which is what \s means to the reference; PCRE2's \s also takes U+180E.

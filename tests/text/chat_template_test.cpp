@@ -108,6 +108,10 @@ TEST(ChatTemplate, HostileTemplatesAreStopped) {
   for (int i = 0; i < 100'000; ++i) sum += "+1";
   EXPECT_EQ(limit_or_text(sum + " }}"), "LimitError");
   EXPECT_EQ(limit_or_text("{{ ''.__class__.__mro__ }}"), "SecurityError");
+  EXPECT_EQ(limit_or_text("{{ 'x'.center(4611686018427387904, '한') }}"), "LimitError");
+  EXPECT_EQ(limit_or_text("{{ [1] | batch(1152921504606846976, 0) | list }}"), "LimitError");
+  EXPECT_EQ(limit_or_text("{{ 'abc' | truncate(9223372036854775807, leeway=9223372036854775807) }}"), "abc");
+  EXPECT_EQ(limit_or_text("{{ 'aaaa'[::9223372036854775807] }}"), "a");
   // A namespace that holds itself must neither print forever nor leak.
   EXPECT_EQ(limit_or_text("{% set ns = namespace() %}{% set ns.me = ns %}{{ ns.me.me is defined }}"), "True");
 }

@@ -4,8 +4,6 @@
 #include "text/jinja/parser.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 
 namespace plimsoll::text::jinja {
 namespace {
@@ -242,109 +240,6 @@ Node* Parser::unary(bool with_filter) {
   }
   node = postfix(node);
   return with_filter ? filter_chain(node) : node;
-}
-
-Node* Parser::primary() {
-  const Token token = current();
-  if (token.kind == TokenKind::kName) {
-    next();
-    Node* node = make(NodeKind::kConstant, token.line);
-    if (token.text == "true" || token.text == "True")
-      node->constant = true;
-    else if (token.text == "false" || token.text == "False")
-      node->constant = false;
-    else if (token.text == "none" || token.text == "None")
-      node->constant = None{};
-    else {
-      node->kind = NodeKind::kName;
-      node->text = token.text;
-      use_name(node);
-    }
-    return node;
-  }
-  if (token.kind == TokenKind::kString) return string_literal();
-  if (token.kind == TokenKind::kInteger) return integer_literal(token);
-  if (token.kind == TokenKind::kFloat) {
-    next();
-    Node* node = make(NodeKind::kConstant, token.line);
-    node->constant = std::strtod(token.text.c_str(), nullptr);
-    return node;
-  }
-  if (skip_operator("(")) {
-    Node* node = tuple(true, true);
-    expect_operator(")");
-    return node;
-  }
-  if (at_operator("[")) return list_literal();
-  if (at_operator("{")) return dict_literal();
-  return fail("unexpected '" + describe(token) + "'");
-}
-
-Node* Parser::string_literal() {
-  Node* node = make(NodeKind::kConstant, current().line);
-  std::string text;
-  while (current().kind == TokenKind::kString) {
-    text += current().text;
-    next();
-  }
-  node->constant = std::move(text);
-  return node;
-}
-
-Node* Parser::integer_literal(const Token& token) {
-  next();
-  Node* node = make(NodeKind::kConstant, token.line);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
-  if (error != std::errc{}) return fail("integer is too large: " + token.text, token.line, "LimitError");
-  node->constant = value;
-  return node;
-}
-
-Node* Parser::list_literal() {
-  Node* node = make(NodeKind::kList, current().line);
-  next();
-  while (!failed() && !at_operator("]")) {
-    if (!node->children.empty()) expect_operator(",");
-    if (at_operator("]")) break;
-    node->children.push_back(expression());
-  }
-  expect_operator("]");
-  return node;
-}
-
-Node* Parser::dict_literal() {
-  Node* node = make(NodeKind::kDict, current().line);
-  next();
-  while (!failed() && !at_operator("}")) {
-    if (!node->children.empty()) expect_operator(",");
-    if (at_operator("}")) break;
-    node->children.push_back(expression());
-    expect_operator(":");
-    node->children.push_back(expression());
-  }
-  expect_operator("}");
-  return node;
-}
-
-Node* Parser::tuple(bool with_condition, bool in_parentheses, std::string_view extra_end) {
-  const int line = current().line;
-  std::vector<Node*> items;
-  bool is_tuple = false;
-  while (!failed()) {
-    const TokenKind kind = current().kind;
-    if (kind == TokenKind::kVariableEnd || kind == TokenKind::kBlockEnd || at_operator(")") ||
-        (!extra_end.empty() && at_name(extra_end)))
-      break;
-    items.push_back(expression(with_condition));
-    if (!skip_operator(",")) break;
-    is_tuple = true;
-  }
-  if (!is_tuple && !items.empty()) return items[0];
-  if (!is_tuple && !in_parentheses) return fail("Expected an expression, got '" + describe(current()) + "'");
-  Node* node = make(NodeKind::kTuple, line);
-  node->children = std::move(items);
-  return node;
 }
 
 Node* Parser::postfix(Node* node) {

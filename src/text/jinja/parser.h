@@ -55,7 +55,6 @@ class Parser {
   Node* product();
   Node* power();
   Node* unary(bool with_filter = true);
-  Node* primary();
   Node* postfix(Node* node);
   Node* filter_chain(Node* node);
   Node* subscript(Node* node);
@@ -63,6 +62,8 @@ class Parser {
   void call_arguments(CallArguments& arguments);
   Node* filters(Node* node, bool first_without_pipe);
   Node* test(Node* node);
+  // literals (parser_literals.cpp)
+  Node* primary();
   Node* tuple(bool with_condition, bool in_parentheses, std::string_view extra_end = {});
   Node* list_literal();
   Node* dict_literal();

@@ -11,6 +11,8 @@
 namespace plimsoll::text::jinja {
 namespace {
 
+constexpr std::int64_t kMaxBatch = 1'000'000;  // items that a batch may be filled up to
+
 // The value at a dotted path ("function.name", "0"), as make_attrgetter of jinja2.
 Value path_value(Interpreter& run, Value value, const Value& path) {
   const std::string* dotted = path.string();
@@ -255,6 +257,7 @@ Value batch(Interpreter& run, const Value& value, const Arguments& given) {
     if (static_cast<std::int64_t>(row.size()) == size) out.push_back(run.sequence(std::exchange(row, {})));
   }
   if (!row.empty()) {
+    if (fill && !fill->is_none() && size > kMaxBatch) return run.fail("LimitError", "batch is too long");
     if (fill && !fill->is_none() && run.charge_bytes(static_cast<std::size_t>(size) * sizeof(Value)))
       row.resize(static_cast<std::size_t>(size), *fill);
     out.push_back(run.sequence(std::move(row)));

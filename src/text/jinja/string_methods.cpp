@@ -12,6 +12,8 @@
 namespace plimsoll::text::jinja {
 namespace {
 
+constexpr std::int64_t kMaxPadding = 1'000'000;
+
 const std::string& text_of(const Value& self) {
   return *self.string();
 }
@@ -147,8 +149,7 @@ Value replace_method(Interpreter& run, const Value& self, const Arguments& given
   const std::string& from = *given.positional[0].string();
   const std::string& to = *given.positional[1].string();
   const std::size_t most = text_of(self).size() / std::max<std::size_t>(from.size(), 1) + 1;
-  if (!run.charge_bytes(text_of(self).size() + most * (to.size() > from.size() ? to.size() : 0) / 8))
-    return {};
+  if (!run.charge_bytes(text_of(self).size() + most * (to.size() > from.size() ? to.size() : 0))) return {};
   return like(run, self, replaced(text_of(self), from, to, count));
 }
 
@@ -249,6 +250,7 @@ Value pad_method(Interpreter& run, const Value& self, const Arguments& given) {
     return run.type_error("The fill character must be exactly one character long");
   const auto size = static_cast<std::int64_t>(num_code_points(text_of(self)));
   const std::int64_t missing = std::max<std::int64_t>(0, width - size);
+  if (missing > kMaxPadding) return run.fail("LimitError", "padding is too wide");
   if (!run.charge_bytes(static_cast<std::size_t>(missing) * fill.size())) return {};
   std::int64_t before = kAlign == 'l' ? 0 : kAlign == 'c' ? missing / 2 + (missing & width & 1) : missing;
   std::string text = text_of(self), left, right;

@@ -2,6 +2,7 @@
 // Filters on text and numbers, tojson as transformers defines it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -117,7 +118,7 @@ Value replace_filter(Interpreter& run, const Value& value, const Arguments& give
   if (const Value* limit = given.get(2, "count"); limit && !limit->is_none()) limit->as_int(count);
   const std::string text = run.to_text(value), old_text = run.to_text(*from), new_text = run.to_text(*to);
   const std::size_t most = text.size() / std::max<std::size_t>(old_text.size(), 1) + 1;
-  if (!run.charge_bytes(most * new_text.size() / 8)) return {};
+  if (!run.charge_bytes(most * new_text.size())) return {};
   return run.string(replaced(text, old_text, new_text, count));
 }
 
@@ -230,6 +231,9 @@ Value truncate(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* kill_words = given.get(1, "killwords");
   const Value* end_value = given.get(2, "end");
   if (const Value* slack = given.get(3, "leeway"); slack && !slack->is_none()) slack->as_int(leeway);
+  // No text is that long; sums of the two stay whole numbers.
+  length = std::clamp<std::int64_t>(length, -1, 1'000'000'000);
+  leeway = std::clamp<std::int64_t>(leeway, -1, 1'000'000'000);
   const std::u32string end = to_code_points(end_value ? run.to_text(*end_value) : "...");
   const std::u32string text = to_code_points(run.to_text(value));
   const auto room = length - static_cast<std::int64_t>(end.size());
