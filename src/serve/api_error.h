@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string>
-#include <tl/expected.hpp>
 #include <utility>
 
 #include "base/json.h"
