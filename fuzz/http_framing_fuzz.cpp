@@ -27,7 +27,7 @@ std::vector<std::string> read_requests(std::string_view bytes, std::size_t step)
       const auto result = reader.advance();
       if (result == RequestReader::Step::kNeedMore) break;
       if (result == RequestReader::Step::kRefused) {
-        found.push_back("refused " + std::to_string(reader.refusal_status()));
+        found.push_back("\x01refused " + std::to_string(reader.refusal_status()));
         return found;
       }
       const bool keep_alive = reader.keep_alive();
@@ -39,6 +39,17 @@ std::vector<std::string> read_requests(std::string_view bytes, std::size_t step)
     }
   }
   return found;
+}
+
+/// The same requests. One reader may still wait for the end of a head that the other has already refused:
+/// with fewer bytes at hand Beast looks for the end of the head first.
+bool is_same(std::vector<std::string> a, std::vector<std::string> b) {
+  const auto is_refused = [](const std::vector<std::string>& found) {
+    return !found.empty() && found.back().starts_with("\x01refused ");
+  };
+  if (is_refused(a) && !is_refused(b)) a.pop_back();
+  if (is_refused(b) && !is_refused(a)) b.pop_back();
+  return a == b;
 }
 
 struct Gathered final : ResponseReader::Sink {
@@ -73,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t step = 1 + (data[0] & 0x3f);
   const bool is_head_request = (data[0] & 0x40) != 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
-  if (read_requests(bytes, bytes.size() + 1) != read_requests(bytes, step)) std::abort();
+  if (!is_same(read_requests(bytes, bytes.size() + 1), read_requests(bytes, step))) std::abort();
   if (read_response(bytes, bytes.size() + 1, is_head_request) != read_response(bytes, step, is_head_request))
     std::abort();
   return 0;

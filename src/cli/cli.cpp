@@ -71,6 +71,7 @@ int run(int argc, char** argv) {
       add_plan,
       add_verify,
       add_bench,
+      add_tokens,
   };
   for (const auto& add : adders) verbs.push_back(add(app));
   try {

@@ -8,6 +8,7 @@
 #include "base/mapped_file.h"
 #include "bench/bench.h"
 #include "bench/flags.h"
+#include "bench/limits.h"
 #include "cli/verbs.h"
 #include "report/report.h"
 
@@ -27,6 +28,8 @@ struct BenchFlags {
   std::string result_dir;
   std::string result_filename;
   std::string request_log;
+  std::vector<std::string> fail_if;
+  std::vector<bench::Limit> limits;  // of fail_if
 };
 
 void add_load_flags(CLI::App& verb, BenchFlags& f) {
@@ -69,6 +72,7 @@ void add_report_flags(CLI::App& verb, BenchFlags& f) {
   verb.add_option("--metric-percentiles", f.text.percentiles, "which percentiles, in the order to show them")
       ->capture_default_str();
   verb.add_option("--goodput", f.text.goodput, "ttft:500 tpot:50 e2el:3000: limits of a good request, in ms");
+  verb.add_option("--fail-if", f.fail_if, "p99_ttft_ms>500: exit 1 when a figure of the result does this");
   verb.add_flag("--save-result", f.save_result, "write the result as JSON");
   verb.add_flag("--save-detailed", f.save_detailed, "with the figures of each request in it");
   verb.add_option("--result-dir", f.result_dir, "where to");
@@ -83,6 +87,10 @@ Status fill_options(BenchFlags& f) {
   if (!(f.request_timeout_s > 0 && f.request_timeout_s < 1e9))
     return fail(ErrorCode::kUsage, "the time limit must be above 0 seconds", "--request-timeout");
   f.options.request_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(f.request_timeout_s * 1e3));
+  for (const std::string& text : f.fail_if) {
+    PLIMSOLL_TRY(bench::Limit limit, bench::parse_limit(text));
+    f.limits.push_back(std::move(limit));
+  }
   const char* key = std::getenv("OPENAI_API_KEY");
   if (key && *key && http::header(f.options.headers, "authorization").empty())
     f.options.headers.emplace_back("Authorization", std::string("Bearer ") + key);
@@ -127,32 +135,53 @@ Status save(const BenchFlags& f, const bench::RunResult& result, const std::stri
   return {};
 }
 
-int run_bench(BenchFlags& f) {
-  if (auto filled = fill_options(f); !filled) return report_error(f.common, filled.error());
-  const auto steps = bench::sweep_steps(f.text.sweep);
-  if (!steps) return report_error(f.common, steps.error());
-  const bool is_sweep = !steps->empty();
-  Json documents = Json::array();
+struct Gathered {
+  Json::Array documents;
   std::string reports;
-  bool is_believable = true;
-  for (std::size_t i = 0; i < std::max<std::size_t>(1, steps->size()); ++i) {
+  bool is_yes = true;  // requests succeeded, the client kept up, no limit was broken
+};
+
+Status run_step(const BenchFlags& f, const bench::Options& options, const std::string& suffix,
+                Gathered& gathered) {
+  PLIMSOLL_TRY(const bench::RunResult result, run_once(f, options));
+  PLIMSOLL_TRY_VOID(save(f, result, suffix));
+  Json document = bench::to_json(result, true);
+  PLIMSOLL_TRY(const auto broken, bench::broken_limits(document, f.limits));
+  for (const std::string& sentence : broken) std::cerr << "plimsoll: limit broken: " << sentence << "\n";
+  const bool is_believable = result.summary.completed > 0 && !result.summary.client_limited;
+  gathered.is_yes = gathered.is_yes && is_believable && broken.empty();
+  gathered.reports += bench::to_report(result);
+  if (f.common.is_json()) gathered.documents.push_back(std::move(document));
+  return {};
+}
+
+Result<Gathered> run_steps(BenchFlags& f) {
+  PLIMSOLL_TRY_VOID(fill_options(f));
+  PLIMSOLL_TRY(const auto steps, bench::sweep_steps(f.text.sweep));
+  Gathered gathered;
+  if (steps.empty()) PLIMSOLL_TRY_VOID(run_step(f, f.options, "", gathered));
+  for (const std::int64_t concurrency : steps) {
     bench::Options options = f.options;
-    if (is_sweep) options.max_concurrency = (*steps)[i];
-    auto result = run_once(f, options);
-    if (!result) return report_error(f.common, result.error());
-    const std::string suffix = is_sweep ? "." + std::to_string((*steps)[i]) : "";
-    if (auto saved = save(f, *result, suffix); !saved) return report_error(f.common, saved.error());
-    is_believable = is_believable && result->summary.completed > 0 && !result->summary.client_limited;
-    if (f.common.is_json()) documents.push_back(bench::to_json(*result, true));
-    reports += bench::to_report(*result);
+    options.max_concurrency = concurrency;
+    PLIMSOLL_TRY_VOID(run_step(f, options, "." + std::to_string(concurrency), gathered));
   }
-  Json document = is_sweep             ? Json::object({{"schema", "plimsoll.bench/1"}, {"sweep", documents}})
-                  : f.common.is_json() ? documents.items().front()
-                                       : Json();
-  if (f.common.is_json() && !f.common.quiet) std::cerr << reports;
-  const auto written = write_output(f.common, f.common.is_json() ? dump(document) + "\n" : reports);
+  return gathered;
+}
+
+int run_bench(BenchFlags& f) {
+  auto gathered = run_steps(f);
+  if (!gathered) return report_error(f.common, gathered.error());
+  std::string output = gathered->reports;
+  if (f.common.is_json()) {
+    if (!f.common.quiet) std::cerr << gathered->reports;
+    Json document = f.text.sweep.empty()
+                        ? std::move(gathered->documents.front())
+                        : Json::object({{"schema", "plimsoll.bench/1"}, {"sweep", gathered->documents}});
+    output = dump(document) + "\n";
+  }
+  const auto written = write_output(f.common, output);
   if (!written) return report_error(f.common, written.error());
-  return is_believable ? 0 : exit_status(ErrorCode::kNo);
+  return gathered->is_yes ? 0 : exit_status(ErrorCode::kNo);
 }
 
 }  // namespace
@@ -179,9 +208,9 @@ Verb add_bench(CLI::App& app) {
       "    --random-input-len 512 --random-output-len 128 --num-prompts 64 --max-concurrency 8\n"
       "  plimsoll bench --sweep concurrency=1,2,4,8,16,32 --num-prompts 64 --ignore-eos --format json\n"
       "  plimsoll bench --request-rate 4 --goodput ttft:500 tpot:50 --percentile-metrics ttft,tpot,itl,e2el\n"
-      "Exit status: 0 the run finished (failed requests are counted), 1 no request succeeded or the client "
-      "was\n"
-      "the limit, 5 the endpoint cannot be reached.");
+      "  plimsoll bench --num-prompts 64 --max-concurrency 8 --fail-if 'p99_ttft_ms>500'\n"
+      "Exit status: 0 the run finished (failed requests are counted), 1 no request succeeded, a limit was\n"
+      "broken or the client was too slow, 5 the endpoint cannot be reached.");
   return {verb, [f] { return run_bench(*f); }};
 }
 

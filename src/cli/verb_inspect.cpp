@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/units.h"
 #include "cli/verbs.h"
 #include "inspect/inspect.h"
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "text/text.h"
+
 namespace plimsoll::inspect {
 namespace {
 
@@ -73,6 +75,56 @@ const std::string* default_of(const Source& source) {
   return nullptr;
 }
 
+Json message(const char* role, const char* content) {
+  return Json::object({{"role", role}, {"content", content}});
+}
+
+// Renders a conversation as the chat endpoint would; the text room bounds steps and output.
+tl::expected<std::string, text::TemplateError> render(const text::ChatTemplate& chat, Json::Array messages) {
+  return chat.render(Json::object({{"messages", Json(std::move(messages))},
+                                   {"tools", nullptr},
+                                   {"documents", nullptr},
+                                   {"add_generation_prompt", true},
+                                   {"bos_token", ""},
+                                   {"eos_token", ""}}),
+                     "2026-01-15T09:30:00");
+}
+
+// What a template does when it is used: reaches for too much, for what it must not, or refuses a role.
+void try_template(const Source& source, const std::string& text, Findings& findings) {
+  const auto add = [&](const char* id, FindingLevel level, const std::string& what, const std::string& fix) {
+    add_check(findings, id, level, source.file + ": /chat_template", what, fix);
+  };
+  const auto chat = text::ChatTemplate::parse(text);
+  if (!chat) {
+    add("TMPL_SYNTAX", FindingLevel::kWarning,
+        fmt::format("the chat template cannot be parsed: {} (line {})", chat.error().message,
+                    chat.error().line),
+        "give another one with --chat-template");
+    return;
+  }
+  const auto plain = render(**chat, {message("user", "Hello")});
+  if (!plain) {
+    const auto& error = plain.error();
+    const std::string what =
+        fmt::format("rendering one user message ends with {}: {}", error.type, error.message);
+    if (error.type == "LimitError" || error.type == "OverflowError" || error.type == "MemoryError")
+      add("TMPL_LIMIT", FindingLevel::kWarning, "a limit stops the template; " + what,
+          "use another template");
+    else if (error.type == "SecurityError")
+      add("TMPL_UNSAFE", FindingLevel::kWarning, "the template reaches for internals; nothing runs; " + what,
+          "do not trust this template");
+    else
+      add("TMPL_RENDER", FindingLevel::kInfo, what, "the template may need variables of its own");
+    return;
+  }
+  const auto with_system = render(**chat, {message("system", "Be brief"), message("user", "Hello")});
+  if (!with_system && with_system.error().type == "TemplateError")
+    add("TMPL_NO_SYSTEM", FindingLevel::kInfo,
+        fmt::format("the template itself refuses system messages: {}", with_system.error().message),
+        "put instructions into the first user message");
+}
+
 }  // namespace
 
 Json check_templates(const Subject& subject, Findings& findings) {
@@ -91,6 +143,7 @@ Json check_templates(const Subject& subject, Findings& findings) {
           fmt::format("the chat template differs from the one in {}, which wins in transformers", used->file),
           "keep one of them");
   }
+  if (used) try_template(*used, *default_of(*used), findings);
   const auto& files = subject.artifact.files();
   const bool has_tokenizer = std::any_of(
       files.begin(), files.end(), [](const auto& file) { return file.path == "tokenizer_config.json"; });

@@ -11,7 +11,7 @@
 
 namespace plimsoll::inspect {
 
-/// The document's object {sources[{file, names[], used}]}, and TMPL_CONFLICT, TMPL_MISSING.
+/// The document's object {sources[{file, names[], used}]}, and the TMPL_* findings.
 Json check_templates(const Subject& subject, Findings& findings);
 
 /// True when any chat template of the model holds `text`.

@@ -15,7 +15,6 @@
 namespace plimsoll::kernels {
 
 struct Q4_0 {
-  static constexpr DType kType = DType::kQ4_0;
   static constexpr int kElements = 32, kBytes = 18;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -24,7 +23,6 @@ struct Q4_0 {
 };
 
 struct Q4_1 {
-  static constexpr DType kType = DType::kQ4_1;
   static constexpr int kElements = 32, kBytes = 20;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -34,7 +32,6 @@ struct Q4_1 {
 };
 
 struct Q5_0 {
-  static constexpr DType kType = DType::kQ5_0;
   static constexpr int kElements = 32, kBytes = 22;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -49,7 +46,6 @@ struct Q5_0 {
 };
 
 struct Q5_1 {
-  static constexpr DType kType = DType::kQ5_1;
   static constexpr int kElements = 32, kBytes = 24;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -62,7 +58,6 @@ struct Q5_1 {
 };
 
 struct Q8_0 {
-  static constexpr DType kType = DType::kQ8_0;
   static constexpr int kElements = 32, kBytes = 34;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -73,7 +68,6 @@ struct Q8_0 {
 };
 
 struct Q2K {
-  static constexpr DType kType = DType::kQ2K;
   static constexpr int kElements = 256, kBytes = 84;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -89,7 +83,6 @@ struct Q2K {
 };
 
 struct Q3K {
-  static constexpr DType kType = DType::kQ3K;
   static constexpr int kElements = 256, kBytes = 110;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -118,7 +111,6 @@ static PLIMSOLL_INLINE StepsAndMinima steps_and_minima(const Byte* block) {
 }
 
 struct Q4K {
-  static constexpr DType kType = DType::kQ4K;
   static constexpr int kElements = 256, kBytes = 144;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -139,7 +131,6 @@ struct Q4K {
 };
 
 struct Q5K {
-  static constexpr DType kType = DType::kQ5K;
   static constexpr int kElements = 256, kBytes = 176;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -157,7 +148,6 @@ struct Q5K {
 };
 
 struct Q6K {
-  static constexpr DType kType = DType::kQ6K;
   static constexpr int kElements = 256, kBytes = 210;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -175,7 +165,6 @@ struct Q6K {
 };
 
 struct IQ4NL {
-  static constexpr DType kType = DType::kIQ4NL;
   static constexpr int kElements = 32, kBytes = 18;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -184,7 +173,6 @@ struct IQ4NL {
 };
 
 struct IQ4XS {
-  static constexpr DType kType = DType::kIQ4XS;
   static constexpr int kElements = 256, kBytes = 136;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
@@ -197,7 +185,6 @@ struct IQ4XS {
 };
 
 struct MXFP4 {
-  static constexpr DType kType = DType::kMXFP4;
   static constexpr int kElements = 32, kBytes = 17;
   template <class V, class Use>
   static PLIMSOLL_INLINE void each(const Byte* block, Use use) {

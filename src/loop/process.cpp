@@ -111,9 +111,12 @@ std::optional<Mapping> kv_pool_mapping(int pid) {
     if (const auto resident = kilobytes_of(line, "Rss:")) current.resident = *resident;
     if (line.compare(0, 8, "VmFlags:") != 0) continue;
     std::istringstream flags(line.substr(8));
-    bool is_excluded = false;
-    for (std::string flag; flags >> flag;) is_excluded |= flag == "nh";
-    if (!is_excluded) continue;
+    bool has_no_huge_pages = false, is_not_reserved = false;
+    for (std::string flag; flags >> flag;) {
+      has_no_huge_pages |= flag == "nh";
+      is_not_reserved |= flag == "nr";
+    }
+    if (!has_no_huge_pages || !is_not_reserved) continue;
     if (found) return std::nullopt;
     found = current;
   }

@@ -43,8 +43,9 @@ struct Mapping {
   Bytes size;      // reserved address space
   Bytes resident;  // pages that hold memory
 };
-/// The mapping that a process has excluded from huge pages (the flag "nh" in smaps): our engine marks its KV
-/// pool so, and only that. Nothing when there is none or more than one.
+/// The mapping that a process has both excluded from huge pages and from swap reservation (flags "nh" and
+/// "nr" in smaps): our engine makes its KV pool so, and only that. Nothing when there is none or more than
+/// one.
 std::optional<Mapping> kv_pool_mapping(int pid);
 
 }  // namespace plimsoll::loop

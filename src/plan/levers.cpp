@@ -11,21 +11,19 @@ class Levers {
  public:
   Levers(const Question& question, const Row& row) : question_(question), row_(row) {}
 
-  /// Asks again with the change; nothing is added when the changed question has no answer.
+  /// Asks again with the change; nothing is added when it does not fit even then.
   template <class Change>
   void add(Lever lever, Change change) {
     Question changed = question_;
     change(changed);
     const auto after = make_row(changed);
-    if (!after) return;
+    if (!after || !after->fits) return;
     if (row_.fits) {
       lever.kv_tokens_before = row_.kv_tokens.value;
       lever.requests_before = row_.max_concurrency;
     }
-    if (after->fits) {
-      lever.kv_tokens_after = after->kv_tokens.value;
-      lever.requests_after = after->max_concurrency;
-    }
+    lever.kv_tokens_after = after->kv_tokens.value;
+    lever.requests_after = after->max_concurrency;
     levers_.push_back(std::move(lever));
   }
 

@@ -21,7 +21,7 @@ Result<Row> make_row(const Question& question);
 Result<Row> make_embedded_row(const Question& question);
 Result<Row> make_simple_row(const Question& question);
 
-/// What could be turned, cheap to dear; settings that change nothing are left out.
+/// What could be turned, cheap to dear; what does not fit even then is left out.
 std::vector<Lever> make_levers(const Question& question, const Row& row);
 
 /// The weights' bytes over all GPUs: stored, or by formula; says in `row` which it was.

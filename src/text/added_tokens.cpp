@@ -62,15 +62,16 @@ Result<AddedTokens> AddedTokens::build(std::vector<AddedToken> tokens, const Nor
   std::erase_if(tokens, [](const AddedToken& token) { return token.content.empty(); });
   made.tokens_ = std::move(tokens);
   for (std::size_t i = 0; i < made.tokens_.size(); ++i) {
-    const AddedToken& token = made.tokens_[i];
+    AddedToken& token = made.tokens_[i];
     if (token.content.size() > kMaxContentBytes)
       return fail(ErrorCode::kMalformed, "an added token is longer than 1,024 bytes",
                   "tokenizer.json: /added_tokens/" + std::to_string(i));
     made.by_id_[token.id] = i;
     made.by_content_[token.content] = i;
     made.highest_ = std::max(made.highest_, token.id);
-    const std::string content = token.is_normalized ? normalizer.apply(token.content) : token.content;
-    made.tries_[token.is_normalized ? 1 : 0].insert(content, static_cast<std::int32_t>(i));
+    // The reference also gives such a token back in its normalised spelling.
+    if (token.is_normalized) token.content = normalizer.apply(token.content);
+    made.tries_[token.is_normalized ? 1 : 0].insert(token.content, static_cast<std::int32_t>(i));
   }
   return made;
 }

@@ -24,11 +24,16 @@ char32_t title(char32_t c) {
   return static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(c)));
 }
 
-constexpr char32_t kSharpS = 0xDF;       // upper-cases to two letters
-constexpr char32_t kFinalSigma = 0x3C2;  // lower case of a capital sigma that ends a word
+constexpr char32_t kSharpS = 0xDF;            // upper-cases to two letters
+constexpr char32_t kCapitalIWithDot = 0x130;  // lower-cases to two characters
+constexpr char32_t kFinalSigma = 0x3C2;       // lower case of a capital sigma that ends a word
 constexpr char32_t kCapitalSigma = 0x3A3;
 
 void append_lower(std::u32string& out, std::u32string_view text, std::size_t at) {
+  if (text[at] == kCapitalIWithDot) {
+    out += U"i\u0307";
+    return;
+  }
   const bool ends_word = text[at] == kCapitalSigma && at > 0 && is_alphabetic(text[at - 1]) &&
                          (at + 1 == text.size() || !is_alphabetic(text[at + 1]));
   out += ends_word ? kFinalSigma : lower(text[at]);

@@ -114,10 +114,20 @@ bool contains(std::string_view line, std::string_view words) {
   return line.find(words) != std::string_view::npos;
 }
 
-/// vLLM's lines name the source file that printed them; ours do not.
+/// Only words that one engine alone prints decide: most lines are worded alike.
 void note_engine(EngineStart& run, std::string_view line) {
-  if (!run.engine)
-    run.engine = contains(line, ".py:") || contains(line, "GPU KV cache") ? "vllm" : "plimsoll";
+  if (run.engine) return;
+  if (contains(line, "CPU KV cache size") || contains(line, "plimsoll"))
+    run.engine = "plimsoll";
+  else if (contains(line, "GPU KV cache size") || contains(line, ".py:"))
+    run.engine = "vllm";
+}
+
+/// Lines that more than one engine prints were worded by vLLM first.
+void settle_engine(EngineStart& run) {
+  const bool says_something =
+      run.weights_bytes || run.kv_cache_bytes || run.kv_tokens || run.failed || run.max_concurrency;
+  if (!run.engine && says_something) run.engine = "vllm";
 }
 
 bool read_weights(EngineStart& run, Cursor line) {
@@ -231,6 +241,7 @@ bool speaks_of_memory(std::string_view line) {
 EngineStart& LogReader::run_at(int phase) {
   // Ranks repeat a line of the same phase; an earlier phase after a later one is another start.
   if (run_ && (phase < phase_ || run_->failed)) {
+    settle_engine(*run_);
     log_.runs.push_back(std::move(*run_));
     run_.reset();
     if (log_.runs.size() > kMostRuns) log_.runs.erase(log_.runs.begin());
@@ -298,7 +309,10 @@ void LogReader::feed(std::string_view bytes) {
 Log LogReader::finish() {
   if (!line_.empty()) take_line(line_);
   line_.clear();
-  if (run_) log_.runs.push_back(std::move(*run_));
+  if (run_) {
+    settle_engine(*run_);
+    log_.runs.push_back(std::move(*run_));
+  }
   run_.reset();
   phase_ = 0;
   return std::exchange(log_, {});

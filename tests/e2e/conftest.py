@@ -5,7 +5,10 @@ PLIMSOLL_BIN is the program under test. PLIMSOLL_GOLDEN names the full golden se
 the copies in data/golden are used. PLIMSOLL_SMOLLM2 is the demo's model; tests that need it are skipped without.
 """
 import os
+import re
+import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -50,3 +53,48 @@ def smollm2() -> str:
     if not path:
         pytest.skip("PLIMSOLL_SMOLLM2 is not set: the demo's model could not be fetched")
     return path
+
+
+class Server:
+    """`plimsoll serve` on a free port, from its line "Listening on URL" to SIGTERM."""
+
+    def __init__(self, binary: str, model: str, *flags: str):
+        self.log: list[str] = []
+        self.url = ""
+        self.process = subprocess.Popen([binary, "serve", model, "--port", "0", *flags], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True)
+        self._listening = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert self._listening.wait(120), "the server did not start:\n" + "".join(self.log)
+        assert self.url, f"the server ended with {self.process.wait(10)}:\n" + "".join(self.log)
+
+    def _read(self) -> None:
+        for line in self.process.stderr:
+            self.log.append(line)
+            if match := re.match(r"Listening on (\S+)", line):
+                self.url = match[1].rstrip("/")
+                self._listening.set()
+        self._listening.set()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+
+
+@pytest.fixture(scope="module")
+def start_server(binary):
+    """Starts servers that end with the module, each with exit status 0."""
+    servers: list[Server] = []
+
+    def start(model, *flags: str) -> Server:
+        servers.append(Server(binary, str(model), *flags))
+        return servers[-1]
+
+    yield start
+    statuses = [server.stop() for server in servers]
+    assert statuses == [0] * len(servers)

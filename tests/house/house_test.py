@@ -46,6 +46,9 @@ class TheHouse(unittest.TestCase):
     def test_pins_are_listed(self):
         self.holds(rules.unlisted_pins)
 
+    def test_data_is_small_and_listed(self):
+        self.holds(rules.heavy_or_orphaned_data)
+
 
 class APlantedViolation(unittest.TestCase):
     def setUp(self):
@@ -139,6 +142,12 @@ class APlantedViolation(unittest.TestCase):
         self.write("tools/packages.txt", "pip one==1.0  why\npip two==2.0  why\n")
         self.write("tests/e2e/requirements.txt", "one==1.0\ntwo==2.1\n")
         self.caught(rules.unlisted_pins, "two==2.0")
+
+    def test_data_without_a_page_in_the_index(self):
+        self.write("data/PROVENANCE.md", "PROVENANCE/engine.md\n")
+        self.write("data/PROVENANCE/engine.md", "x")
+        self.write("data/PROVENANCE/model.md", "x")
+        self.caught(rules.heavy_or_orphaned_data, "PROVENANCE/model.md")
 
 
 if __name__ == "__main__":

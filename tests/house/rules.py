@@ -33,7 +33,12 @@ ARROWS["loop"] = set(ARROWS)
 ARROWS["cli"] = set(ARROWS)
 
 # Faces beside src/<room>/<room>.h; a face also opens those headers of its room that it names.
-FACES = {"memory": {"kv_cache.h", "embedded.h"}}
+FACES = {
+    "memory": {"kv_cache.h", "embedded.h"},
+    "http": {"client.h", "event_stream.h"},  # the load client keeps its own clock on every chunk
+    "bench": {"flags.h", "limits.h"},  # one table of names for flags and report
+    "loop": {"demo.h"},
+}
 
 # Third-party headers: prefix -> files that may include it, as patterns below src/.
 THIRD_PARTY = {
@@ -57,7 +62,7 @@ THIRD_PARTY = {
 }
 SYSTEM = re.compile(
     r"(sys|netinet|arpa|linux|net)/\w+\.h"
-    r"|(unistd|fcntl|signal|pthread|sched|poll|termios|netdb|dlfcn|cpuid|pwd|time|dirent|ifaddrs|langinfo)\.h"
+    r"|(unistd|fcntl|signal|pthread|sched|poll|termios|netdb|dlfcn|cpuid|pwd|time|dirent|ifaddrs|langinfo|spawn)\.h"
     r"|[a-z_0-9]+"  # the standard library's own headers have no dot
 )
 
@@ -280,3 +285,17 @@ def unlisted_pins(root: Path) -> list[str]:
     pins = set(read(root / "tests/e2e/requirements.txt").split())
     listed = re.findall(r"^pip (\S+)", read(root / "tools/packages.txt"), re.MULTILINE)
     return [f"tools/packages.txt: {pin} is not in tests/e2e/requirements.txt" for pin in listed if pin not in pins]
+
+
+MAX_DATA_BYTES = 15_000_000
+
+
+def heavy_or_orphaned_data(root: Path) -> list[str]:
+    """data/ stays under 15 MB, and every page of data/PROVENANCE/ is in the index data/PROVENANCE.md."""
+    total = sum(path.stat().st_size for path in (root / "data").rglob("*") if path.is_file())
+    wrong = [f"data: {total} bytes; {MAX_DATA_BYTES} is the limit"] if total > MAX_DATA_BYTES else []
+    index = read(root / "data/PROVENANCE.md")
+    for page in sorted((root / "data/PROVENANCE").glob("*.md")):
+        if f"PROVENANCE/{page.name}" not in index:
+            wrong.append(f"data/PROVENANCE.md: does not list PROVENANCE/{page.name}")
+    return wrong

@@ -53,7 +53,8 @@ TEST(ProcessMemory, SeesResidentPagesOfTheMappingWithoutHugePages) {
   EXPECT_GT(peak_memory(::getpid())->value, 0);
   constexpr std::size_t kSize = 1 << 20;
   EXPECT_FALSE(kv_pool_mapping(::getpid()));
-  void* data = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* data =
+      ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(data, MAP_FAILED);
   ASSERT_EQ(::madvise(data, kSize, MADV_NOHUGEPAGE), 0);
   std::memset(data, 1, 10 * 4096);

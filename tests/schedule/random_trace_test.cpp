@@ -175,7 +175,7 @@ TEST_P(RandomTrace, KeepsItsInvariantsAndFinishesEveryone) {
   options.is_static = GetParam() % 6 == 5;
   options.enable_prefix_caching = GetParam() % 5 != 4;
   Engine engine(options, static_cast<std::uint32_t>(GetParam()) + 1000);
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 250; ++i) {
     for (int arrivals = engine.below(3); arrivals > 0; --arrivals) engine.add_random();
     if (engine.below(12) == 0) engine.cancel_random();
     engine.step();

@@ -132,6 +132,14 @@ TEST(LogReader, RanksGiveTheLargestWeightsAndTheSmallestCache) {
   EXPECT_EQ(run.max_model_len->value, 400'000);
 }
 
+TEST(LogReader, WordsOfBothEnginesAreDecidedByALaterLine) {
+  const std::string shared =
+      "Model loading took 1.00 GiB memory and 1 seconds\nAvailable KV cache memory: 2.00 GiB\n";
+  EXPECT_EQ(read(shared + "GPU KV cache size: 100 tokens\n").runs.at(0).engine, "vllm");
+  EXPECT_EQ(read(shared + "CPU KV cache size: 100 tokens\n").runs.at(0).engine, "plimsoll");
+  EXPECT_EQ(read(shared).runs.at(0).engine, "vllm");
+}
+
 TEST(LogReader, LinesOfMemoryThatSayNothingKnownAreKept) {
   const Log log = read(
       "Model loading took ages\n"

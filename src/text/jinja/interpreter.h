@@ -18,7 +18,7 @@
 namespace plimsoll::text::jinja {
 
 struct Limits {
-  std::int64_t steps = 20'000'000;                    // nodes run and elements visited: about a second
+  std::int64_t steps = 5'000'000;  // nodes run and elements visited: a fraction of a second
   std::int64_t made_bytes = std::int64_t{512} << 20;  // all strings and lists made, over one render
   std::size_t output_bytes = std::size_t{64} << 20;
   int depth = 700;  // nested nodes; 8 MiB stacks hold it under asan too

@@ -89,6 +89,7 @@ class Parser {
   bool failed() const { return error_.has_value(); }
   Node* make(NodeKind kind, int line);
   void use_name(Node* node);
+  Node* fail_unknown_tag(const std::string* name);
   static std::string describe(const Token& token);
 
   struct Depth {  // one more level of recursion while it lives
@@ -105,6 +106,8 @@ class Parser {
   int loop_depth_ = 0;  // break and continue need a loop
   std::vector<std::pair<std::string, int>> unknown_;  // unknown filters and tests met outside conditions
   std::vector<Node*> macros_;                         // open macros, innermost last
+  std::vector<std::vector<std::string_view>> ends_;   // tags that each open body may end with
+  std::vector<std::string> tags_;                     // open statements, for messages
   std::optional<TemplateError> error_;
 };
 

@@ -23,11 +23,10 @@ void Parser::expect_block_end() {
 std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool drop_needle) {
   const Depth depth(*this);
   std::vector<Node*> nodes;
+  if (!ends.empty()) ends_.push_back(ends);
   while (!failed()) {
     if (current().kind == TokenKind::kEnd) {
-      if (!ends.empty())
-        fail("Unexpected end of template. Jinja was looking for the following tags: '" +
-             std::string(ends.back()) + "'.");
+      if (!ends.empty()) fail_unknown_tag(nullptr);
       break;
     }
     if (current().kind == TokenKind::kData) {
@@ -41,12 +40,34 @@ std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool 
       next();  // block begin
       if (std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return at_name(end); })) {
         if (drop_needle) next();
-        return nodes;
+        break;
       }
       nodes.push_back(statement());
     }
   }
+  if (!ends.empty()) ends_.pop_back();
   return nodes;
+}
+
+// An unknown tag, or the end of the template (no name) inside an open statement.
+Node* Parser::fail_unknown_tag(const std::string* name) {
+  std::string message = name ? "Encountered unknown tag '" + *name + "'." : "Unexpected end of template.";
+  if (name && !tags_.empty()) tags_.pop_back();
+  std::string wanted;
+  bool is_known = false;
+  if (!ends_.empty())
+    for (const std::string_view end : ends_.back())
+      wanted += (wanted.empty() ? "'" : " or '") + std::string(end) + "'";
+  for (const auto& ends : ends_)
+    for (const std::string_view end : ends) is_known = is_known || (name && end == *name);
+  if (is_known)
+    message +=
+        " You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for " +
+        wanted + ".";
+  else if (!wanted.empty())
+    message += " Jinja was looking for the following tags: " + wanted + ".";
+  if (!tags_.empty()) message += " The innermost block that needs to be closed is '" + tags_.back() + "'.";
+  return fail(std::move(message));
 }
 
 void Parser::output(std::vector<Node*>& nodes) {
@@ -72,6 +93,7 @@ std::vector<Node*> Parser::inner_body(std::string_view end) {
 Node* Parser::statement() {
   const Token tag = current();
   if (tag.kind != TokenKind::kName) return fail("tag name expected");
+  tags_.push_back(tag.text);
   Node* node = nullptr;
   if (skip_name("if"))
     node = if_statement();
@@ -105,8 +127,9 @@ Node* Parser::statement() {
   } else if (tag.text == "extends" || tag.text == "include" || tag.text == "import" || tag.text == "from") {
     return fail("a chat template is one text: there is no loader for '" + tag.text + "'", 0, "TypeError");
   } else {
-    return fail("Encountered unknown tag '" + tag.text + "'.");
+    return fail_unknown_tag(&tag.text);
   }
+  tags_.pop_back();
   node->line = tag.line;
   expect_block_end();
   return node;

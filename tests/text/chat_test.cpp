@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Around the template: choice, normalisation, open last message, stop ids of a model folder.
+#include "text/chat.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/mapped_file.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::text {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::shared_ptr<const ChatTemplate> parsed(const char* source) {
+  auto chat_template = ChatTemplate::parse(source);
+  EXPECT_TRUE(chat_template);
+  return chat_template ? *chat_template : nullptr;
+}
+
+Json json(const char* text) {
+  return *parse_json(text, "test");
+}
+
+constexpr const char* kStrings = "{% for m in messages %}<{{ m.role }}>{{ m.content + '' }}</>{% endfor %}";
+
+TEST(Chat, JoinsPartsForTemplatesThatTakeStrings) {
+  const Json context =
+      json(R"({"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+                                            {"role":"assistant","content":null}]})");
+  const auto chat_template = parsed(kStrings);
+  const auto raw = render_chat(*chat_template, context);
+  ASSERT_FALSE(raw);
+  EXPECT_EQ(raw.error().type, "TypeError");
+  ChatOptions options;
+  options.normalize_content = true;
+  EXPECT_EQ(render_chat(*chat_template, context, options), "<user>a\nb</><assistant></>");
+  const auto image = render_chat(
+      *chat_template,
+      json(R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]})"), options);
+  ASSERT_FALSE(image);
+  EXPECT_NE(image.error().message.find("image_url"), std::string::npos);
+}
+
+TEST(Chat, PassesPartsToTemplatesThatIterate) {
+  const auto chat_template =
+      parsed("{% for m in messages %}{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endfor %}");
+  ChatOptions options;
+  options.normalize_content = true;
+  EXPECT_EQ(render_chat(*chat_template, json(R"({"messages":[{"content":[{"type":"text","text":"a"}]}]})"),
+                        options),
+            "[a]");
+}
+
+TEST(Chat, OpensTheArgumentsOfToolCalls) {
+  const auto messages = normalized_messages(
+      json(R"([{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 1}"}},
+                                                 {"function":{"name":"g","arguments":"not json"}}]}])"),
+      false);
+  ASSERT_TRUE(messages);
+  EXPECT_EQ(messages->at_pointer("/0/tool_calls/0/function/arguments/a").as_integer(), 1);
+  EXPECT_EQ(*messages->at_pointer("/0/tool_calls/1/function/arguments").as_string(), "not json");
+}
+
+TEST(Chat, LeavesTheFinalMessageOpen) {
+  ChatOptions options;
+  options.continue_final_message = true;
+  const Json context =
+      json(R"({"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"Sure: "}]})");
+  EXPECT_EQ(render_chat(*parsed(kStrings), context, options), "<user>q</><assistant>Sure: ");
+  EXPECT_EQ(
+      render_chat(*parsed("{% for m in messages %}<{{ m.content | trim }}>{% endfor %}"), context, options),
+      "<q><Sure:");
+  const auto lost = render_chat(*parsed("nothing"), context, options);
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().type, "ValueError");
+}
+
+// A model folder that lasts as long as a test.
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("plimsoll_text_" + std::to_string(::getpid()))) {
+    fs::create_directories(path_ / "additional_chat_templates");
+    fs::copy_file(testing::golden_path("tokenizers_tiny/bpe_llama3/tokenizer.json"), path_ / "tokenizer.json",
+                  fs::copy_options::overwrite_existing);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  void write(const char* name, const char* text) const {
+    ASSERT_TRUE(write_file((path_ / name).string(), text));
+  }
+  std::shared_ptr<const artifact::Artifact> open() const {
+    auto artifact = artifact::open(path_.string());
+    EXPECT_TRUE(artifact) << (artifact ? "" : artifact.error().describe());
+    return artifact ? *artifact : nullptr;
+  }
+
+ private:
+  fs::path path_;
+};
+
+TEST(Chat, CollectsStopIdsFromEveryFile) {
+  const Folder folder;
+  folder.write("config.json", R"({"model_type":"llama","eos_token_id":[2,7]})");
+  folder.write("generation_config.json", R"({"eos_token_id":8})");
+  folder.write("tokenizer_config.json", R"({"bos_token":"<s>","eos_token":{"content":"</s>"}})");
+  auto tokenizer = load_tokenizer(*folder.open());
+  ASSERT_TRUE(tokenizer) << tokenizer.error().describe();
+  EXPECT_EQ((*tokenizer)->bos(), (*tokenizer)->id_of("<s>"));
+  EXPECT_EQ((*tokenizer)->eos(), (*tokenizer)->id_of("</s>"));
+  std::vector<TokenId> expected = {2, 7, 8};
+  if (const auto end = (*tokenizer)->id_of("<|im_end|>")) expected.push_back(*end);
+  std::vector<TokenId> found = (*tokenizer)->stop_ids();
+  std::sort(found.begin(), found.end());
+  std::sort(expected.begin(), expected.end());
+  expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+  EXPECT_EQ(found, expected);
+}
+
+TEST(Chat, ChoosesAmongTemplatesAsTransformersDoes) {
+  const Folder folder;
+  folder.write("config.json", R"({"model_type":"llama"})");
+  folder.write("tokenizer_config.json",
+               R"({"chat_template":[{"name":"default","template":"D"},{"name":"tool_use","template":"T"}]})");
+  EXPECT_EQ(choose_chat_template(*folder.open(), "", false), "D");
+  EXPECT_EQ(choose_chat_template(*folder.open(), "", true), "T");
+  EXPECT_EQ(choose_chat_template(*folder.open(), "rag", false), std::nullopt);
+  folder.write("chat_template.jinja", "F");
+  folder.write("additional_chat_templates/rag.jinja", "R");
+  EXPECT_EQ(choose_chat_template(*folder.open(), "", false), "F");
+  EXPECT_EQ(choose_chat_template(*folder.open(), "rag", false), "R");
+}
+
+TEST(Chat, SaysWhenThereIsNoTokenizer) {
+  const Folder folder;
+  folder.write("config.json", R"({"model_type":"llama"})");
+  fs::remove(fs::path(folder.open()->root()) / "tokenizer.json");
+  const auto tokenizer = load_tokenizer(*folder.open());
+  ASSERT_FALSE(tokenizer);
+  EXPECT_EQ(tokenizer.error().code, ErrorCode::kMalformed);
+  EXPECT_NE(tokenizer.error().message.find("no tokenizer"), std::string::npos);
+}
+
+TEST(Chat, ReadsALoneTokenizerFile) {
+  auto artifact = artifact::open(testing::golden_path("tokenizers_tiny/bpe_qwen2/tokenizer.json"));
+  ASSERT_TRUE(artifact) << artifact.error().describe();
+  EXPECT_TRUE(load_tokenizer(**artifact));
+}
+
+}  // namespace
+}  // namespace plimsoll::text

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/text/reference_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace plimsoll::text {
+namespace {
+
+void check_encoding(const Tokenizer& tokenizer, const Json& row,
+                    const std::vector<TokenId>& empty_with_special) {
+  const std::string& text = *row["text"].as_string();
+  const std::vector<TokenId> ids = to_ids(row["ids"]);
+  EXPECT_EQ(tokenizer.encode(text, {false, true}), ids) << text;
+  std::vector<TokenId> special = empty_with_special;
+  special.insert(special.end(), ids.begin(), ids.end());
+  if (row.contains("ids_special")) special = to_ids(row["ids_special"]);
+  EXPECT_EQ(tokenizer.encode(text), special) << text;
+  EXPECT_EQ(tokenizer.encode(text, {false, false}),
+            row.contains("ids_noparse") ? to_ids(row["ids_noparse"]) : ids)
+      << text;
+  const std::string decoded = row.contains("decoded") ? *row["decoded"].as_string() : text;
+  EXPECT_EQ(tokenizer.decode(ids, false), decoded);
+  EXPECT_EQ(tokenizer.decode(ids, true),
+            row.contains("decoded_skip") ? *row["decoded_skip"].as_string() : decoded);
+}
+
+void check_stream(const std::shared_ptr<const Tokenizer>& tokenizer, const Json& row) {
+  StreamDecoder decoder(tokenizer, *row["skip_special"].as_bool());
+  std::string all;
+  const auto& chunks = row["chunks"].items();
+  const std::vector<TokenId> ids = to_ids(row["ids"]);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto chunk = decoder.push(ids[i]);
+    if (chunk) all += *chunk;
+    if (i >= chunks.size() || row.contains("error")) continue;  // the reference gave up there
+    EXPECT_EQ(Json(chunk), chunks[i]) << dump(row) << " at " << i;
+  }
+  EXPECT_EQ(all + decoder.flush(), *row["full"].as_string());
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<Json> read_rows(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file) << path;
+  std::vector<Json> rows;
+  for (std::string line; std::getline(file, line);) {
+    auto row = parse_json(line, path);
+    EXPECT_TRUE(row) << line;
+    if (row) rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+std::vector<TokenId> to_ids(const Json& json) {
+  std::vector<TokenId> ids;
+  for (const Json& item : json.items()) ids.push_back(static_cast<TokenId>(*item.as_integer()));
+  return ids;
+}
+
+void check_row(const std::shared_ptr<const Tokenizer>& tokenizer, const Json& row,
+               const std::vector<TokenId>& empty_with_special, RowCounts& counts) {
+  const std::string& kind = *row["kind"].as_string();
+  if (kind == "enc" && row.contains("ids")) {
+    ++counts.encoded;
+    check_encoding(*tokenizer, row, empty_with_special);
+  } else if (kind == "stream") {
+    ++counts.streams;
+    check_stream(tokenizer, row);
+  } else if (kind == "bytes") {
+    ++counts.bytes;
+    EXPECT_EQ(tokenizer->encode(from_hex(*row["hex"].as_string()), {false, true}), to_ids(row["ids"]))
+        << dump(row);
+  }
+}
+
+}  // namespace plimsoll::text

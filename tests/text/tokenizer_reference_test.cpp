@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokenizers against ids of the reference library: small ones with many pipelines always, the real ones where
+// PLIMSOLL_GOLDEN and PLIMSOLL_TOKENIZERS (a folder of <family>/tokenizer.json or <family>.gguf) name them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "artifact/artifact.h"
+#include "tests/testing/golden.h"
+#include "tests/text/reference_rows.h"
+#include "text/gguf_tokenizer.h"
+#include "text/tokenizer_json.h"
+
+namespace plimsoll::text {
+namespace {
+
+Json tiny(const std::string& name) {
+  auto json = read_json_file(testing::golden_path("tokenizers_tiny/" + name + "/tokenizer.json"));
+  EXPECT_TRUE(json) << name;
+  return json ? *json : Json();
+}
+
+std::shared_ptr<const Tokenizer> load(const Json& json) {
+  auto parts = read_tokenizer_json(json);
+  EXPECT_TRUE(parts) << (parts ? "" : parts.error().describe());
+  return parts ? make_tokenizer(std::move(*parts)) : nullptr;
+}
+
+// "/model/ignore_merges" and the like: one or two levels.
+void set_at(Json& json, const std::string& pointer, const Json& value) {
+  const std::size_t second = pointer.find('/', 1);
+  if (second == std::string::npos) {
+    json.set(pointer.substr(1), value);
+    return;
+  }
+  Json inner = json[pointer.substr(1, second - 1)];
+  inner.set(pointer.substr(second + 1), value);
+  json.set(pointer.substr(1, second - 1), std::move(inner));
+}
+
+TEST(TokenizerReference, EveryPipelineGivesTheReferencesIds) {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::vector<TokenId> empty_with_special;
+  RowCounts counts;
+  int variants = 0;
+  for (const Json& row : read_rows(testing::data_path("text/tokens.jsonl"))) {
+    if (*row["kind"].as_string() == "variant") {
+      SCOPED_TRACE(*row["name"].as_string());
+      Json json = tiny(*row["base"].as_string());
+      for (const auto& [pointer, value] : row["set"].members()) set_at(json, pointer, value);
+      tokenizer = load(json);
+      ASSERT_TRUE(tokenizer);
+      empty_with_special = to_ids(row["empty_with_special"]);
+      ++variants;
+    } else if (tokenizer) {
+      check_row(tokenizer, row, empty_with_special, counts);
+    }
+  }
+  EXPECT_EQ(variants, 12);
+  EXPECT_GT(counts.encoded, 600);
+  EXPECT_EQ(counts.streams, 40);
+  EXPECT_EQ(counts.bytes, 14);
+}
+
+// GGUF metadata as a converter writes it for this tokenizer.
+Json as_gguf(const Json& json, const char* pre) {
+  std::map<std::int64_t, std::string> by_id;
+  for (const auto& [text, id] : json["model"]["vocab"].members()) by_id[*id.as_integer()] = text;
+  std::map<std::int64_t, bool> special;
+  for (const Json& token : json["added_tokens"].items()) {
+    by_id[*token["id"].as_integer()] = *token["content"].as_string();
+    special[*token["id"].as_integer()] = true;
+  }
+  Json tokens = Json::array(), types = Json::array(), merges = Json::array();
+  for (const auto& [id, text] : by_id) {
+    tokens.push_back(text);
+    types.push_back(special.contains(id) ? 3 : 1);
+  }
+  for (const Json& pair : json["model"]["merges"].items())
+    merges.push_back(*pair.items()[0].as_string() + " " + *pair.items()[1].as_string());
+  Json metadata = Json::object({{"tokenizer.ggml.model", "gpt2"}, {"tokenizer.ggml.pre", pre}});
+  metadata.set("tokenizer.ggml.tokens", std::move(tokens));
+  metadata.set("tokenizer.ggml.token_type", std::move(types));
+  metadata.set("tokenizer.ggml.merges", std::move(merges));
+  metadata.set("tokenizer.ggml.bos_token_id", 1);
+  metadata.set("tokenizer.ggml.eos_token_id", 2);
+  return metadata;
+}
+
+TEST(TokenizerReference, GgufMetadataGivesTheSameIds) {
+  Json metadata = as_gguf(tiny("bpe_llama3"), "dbrx");  // Llama 3's expression without ignore_merges
+  auto parts = read_gguf_tokenizer(metadata);
+  ASSERT_TRUE(parts) << parts.error().describe();
+  const auto tokenizer = make_tokenizer(std::move(*parts));
+  EXPECT_EQ(tokenizer->bos(), 1);
+  EXPECT_EQ(tokenizer->stop_ids(), std::vector<TokenId>{2});
+  RowCounts counts;
+  bool is_plain = false;
+  for (const Json& row : read_rows(testing::data_path("text/tokens.jsonl"))) {
+    if (*row["kind"].as_string() == "variant")
+      is_plain = *row["name"].as_string() == "plain" && *row["base"].as_string() == "bpe_llama3";
+    if (is_plain) check_row(tokenizer, row, {}, counts);
+  }
+  EXPECT_GT(counts.encoded, 100);
+}
+
+TEST(TokenizerReference, GgufAddsBosWhenItSaysSo) {
+  Json metadata = as_gguf(tiny("bpe_llama3"), "gpt-2");
+  auto without = read_gguf_tokenizer(metadata);
+  ASSERT_TRUE(without);
+  EXPECT_TRUE(make_tokenizer(std::move(*without))->encode("").empty());
+  metadata.set("tokenizer.ggml.add_bos_token", true);
+  auto with = read_gguf_tokenizer(metadata);
+  ASSERT_TRUE(with);
+  EXPECT_EQ(make_tokenizer(std::move(*with))->encode(""), std::vector<TokenId>{1});
+}
+
+TEST(TokenizerReference, RealFamilies) {
+  const char* folder = std::getenv("PLIMSOLL_TOKENIZERS");
+  if (!folder) GTEST_SKIP() << "PLIMSOLL_TOKENIZERS names no folder of real tokenizers";
+  int families = 0;
+  for (const char* family :
+       {"smollm2", "qwen3", "llama3", "llama3_1", "gptoss", "gpt4o", "gpt35turbo", "claude", "deepseek_v3",
+        "deepseek_v4", "gpt2", "starcoder", "falcon", "command_r", "qwen35"}) {
+    const std::string rows_path = testing::golden_path(std::string("tokens/") + family + ".jsonl");
+    std::string model = std::string(folder) + "/" + family;
+    if (!std::filesystem::exists(model)) model += ".gguf";
+    if (!std::filesystem::exists(model) || !std::filesystem::exists(rows_path)) continue;
+    SCOPED_TRACE(family);
+    auto artifact = artifact::open(model);
+    ASSERT_TRUE(artifact) << artifact.error().describe();
+    auto tokenizer = load_tokenizer(**artifact);
+    ASSERT_TRUE(tokenizer) << tokenizer.error().describe();
+    RowCounts counts;
+    const auto rows = read_rows(rows_path);
+    for (const Json& row : rows) check_row(*tokenizer, row, to_ids(rows[0]["empty_with_special"]), counts);
+    EXPECT_GT(counts.encoded, 500);
+    ++families;
+  }
+  EXPECT_GT(families, 0);
+}
+
+}  // namespace
+}  // namespace plimsoll::text
