@@ -121,7 +121,8 @@ Verb add_generate(CLI::App& app) {
                    "drop tokens below this share of the likeliest one's probability");
   verb->add_option("--repetition-penalty", flags->repetition_penalty, "above 1: repeat less");
   verb->add_option("--seed", flags->seed, "the same seed gives the same answer");
-  verb->add_option("--stop", flags->stop, "end at this text; may be given several times");
+  verb->add_option("--stop", flags->stop, "end at this text; may be given several times")
+      ->allow_extra_args(false);
   verb->add_flag("--ignore-eos", flags->ignore_eos, "go on to --max-tokens");
   add_engine_flags(*verb, flags->engine);
   add_common_flags(*verb, flags->common);

@@ -101,14 +101,17 @@ Verb add_serve(CLI::App& app) {
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   verb->add_option("--served-model-name", flags->served_model_names, "names in the API (default: MODEL)");
-  verb->add_option("--api-key", flags->api_keys, "ask for one of these keys under /v1");
+  verb->add_option("--api-key", flags->api_keys,
+                   "ask for one of these keys under /v1; may be given several times")
+      ->allow_extra_args(false);
   verb->add_option("--max-queue", flags->max_queue, "requests that may wait; beyond it 503")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
       ->capture_default_str();
   verb->add_option("--max-body-bytes", flags->max_body_bytes, "longest request body (default 32MiB)");
   verb->add_flag("--enable-request-id-headers", flags->request_id_headers, "X-Request-Id on every answer");
   verb->add_option("--measure", flags->measure, "bytes that one sequence of N tokens occupies, then exit")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   add_engine_flags(*verb, flags->engine);
   add_common_flags(*verb, flags->common);
   verb->footer(

@@ -145,7 +145,7 @@ Json Line::answer() const {
   }
   Json answer = Json::object(
       {{"prompt_token_ids", ids_json(request_.prompts.front().ids)}, {"choices", std::move(choices)}});
-  if (request_.sampling.prompt_logprobs) {
+  if (request_.answer.wants_prompt_logprobs) {
     Json list = Json::array();
     for (const auto& logprob : prompt_logprobs_) list.push_back(logprob ? logprob_json(*logprob) : Json());
     answer.set("prompt_logprobs", std::move(list));

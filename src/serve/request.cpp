@@ -125,7 +125,8 @@ void read_answer(Fields& fields, const ModelContext& context, Caller caller, Gen
   answer.return_tokens_as_token_ids = fields.boolean("return_tokens_as_token_ids").value_or(false);
   answer.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(true);
   answer.include_stop_in_output = fields.boolean("include_stop_str_in_output").value_or(false);
-  if (answer.is_stream && request.sampling.prompt_logprobs)
+  answer.wants_prompt_logprobs = request.sampling.prompt_logprobs.has_value();
+  if (answer.is_stream && answer.wants_prompt_logprobs)
     fields.fault("prompt_logprobs", "prompt_logprobs are not available when stream is true");
   if (answer.echo && request.endpoint == Endpoint::kCompletion && answer.wants_logprobs)
     request.sampling.prompt_logprobs =

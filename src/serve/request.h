@@ -30,7 +30,8 @@ struct AnswerOptions {
   bool continuous_usage = false;  // usage in every chunk
   bool echo = false;
   bool wants_logprobs = false;
-  bool drops_generated = false;  // max_tokens 0 with echo: only the prompt is answered
+  bool wants_prompt_logprobs = false;  // beside those that echo with logprobs asks for
+  bool drops_generated = false;        // max_tokens 0 with echo: only the prompt is answered
   bool return_token_ids = false;
   bool return_tokens_as_token_ids = false;
   bool skip_special_tokens = true;

@@ -120,7 +120,7 @@ Json Session::completion_choice(std::size_t index) {
                               {"logprobs", std::move(logprobs)},
                               {"finish_reason", choice.finish},
                               {"stop_reason", choice.stop_reason}});
-  if (request_.sampling.prompt_logprobs)
+  if (request_.answer.wants_prompt_logprobs)
     result.set("prompt_logprobs", prompt_logprobs_json(choice.prompt_logprobs, writer_));
   if (request_.answer.return_token_ids) {
     result.set("token_ids", ids_json(choice.ids));
@@ -138,7 +138,7 @@ Json Session::full_answer() {
   answer.set("usage", usage());
   answer.set("system_fingerprint", nullptr);
   if (is_chat()) {
-    if (request_.sampling.prompt_logprobs)
+    if (request_.answer.wants_prompt_logprobs)
       answer.set("prompt_logprobs", prompt_logprobs_json(choices_.front().prompt_logprobs, writer_));
     if (request_.answer.return_token_ids)
       answer.set("prompt_token_ids", ids_json(request_.prompts.front().ids));

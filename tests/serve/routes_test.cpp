@@ -180,6 +180,7 @@ TEST_F(RoutesTest, EchoWithLogprobsAndNothingGenerated) {
   EXPECT_EQ(dump(body.at_pointer("/choices/0/logprobs/text_offset")), "[0,3,4]");
   EXPECT_EQ(body.at_pointer("/choices/0/logprobs/top_logprobs").size(), 3u);
   EXPECT_EQ(body["usage"]["completion_tokens"], Json(0));
+  EXPECT_FALSE(body.at_pointer("/choices/0").contains("prompt_logprobs"));  // not asked for
 }
 
 TEST_F(RoutesTest, TokensAsIds) {
