@@ -64,14 +64,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   std::vector<Verb> verbs;
   const std::vector<Verb (*)(CLI::App&)> adders = {
-      add_demo,
-      add_generate,
-      add_serve,
-      add_inspect,
-      add_plan,
-      add_verify,
-      add_bench,
-      add_tokens,
+      add_demo, add_generate, add_serve, add_inspect, add_plan, add_verify, add_bench, add_tokens,
   };
   for (const auto& add : adders) verbs.push_back(add(app));
   try {
