@@ -2,6 +2,7 @@
 #include "base/machine.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,7 +13,9 @@ namespace {
 /// A root folder with files of the kernel's making.
 class FakeRoot {
  public:
-  FakeRoot() : path_(std::filesystem::path(::testing::TempDir()) / "plimsoll_machine_root") {
+  FakeRoot()
+      : path_(std::filesystem::path(::testing::TempDir()) /
+              ("plimsoll_machine_" + std::to_string(::getpid()))) {
     std::filesystem::remove_all(path_);
   }
   ~FakeRoot() { std::filesystem::remove_all(path_); }
