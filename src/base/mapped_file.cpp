@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 namespace plimsoll {
@@ -32,6 +33,24 @@ Result<std::int64_t> open_regular(const std::string& path, Descriptor& file) {
   if (!S_ISREG(status.st_mode))
     return fail(ErrorCode::kMalformed, "expected a regular file, found something else", path);
   return static_cast<std::int64_t>(status.st_size);
+}
+
+tl::unexpected<Error> cannot_write(const char* what, const std::string& reason, const std::string& path) {
+  return fail(ErrorCode::kUsage, std::string(what) + ": " + reason, path,
+              "check that the folder exists and is writable");
+}
+
+Status write_bytes(const std::string& path, int flags, std::string_view content) {
+  Descriptor file;
+  file.fd = ::open(path.c_str(), flags, 0644);
+  if (file.fd < 0) return cannot_write("cannot create the file", std::strerror(errno), path);
+  while (!content.empty()) {
+    const ssize_t put = ::write(file.fd, content.data(), content.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return cannot_write("cannot write the file", std::strerror(errno), path);
+    content.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
 }
 
 }  // namespace
@@ -85,25 +104,23 @@ Result<std::string> read_file(const std::string& path, std::int64_t max_bytes) {
 }
 
 Status write_file(const std::string& path, std::string_view content) {
-  const std::string temporary = path + ".partial." + std::to_string(::getpid());
-  const auto failed = [&](const char* what) {
+  std::error_code unresolved;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, unresolved);
+  if (unresolved) return cannot_write("cannot follow the path", unresolved.message(), path);
+  const auto status = std::filesystem::status(target, unresolved);
+  // A rename would put a file where a device or a pipe was.
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return write_bytes(target.string(), O_WRONLY | O_CLOEXEC, content);
+  const std::string temporary = target.string() + ".partial." + std::to_string(::getpid());
+  if (auto written = write_bytes(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, content); !written) {
+    ::unlink(temporary.c_str());
+    return written;
+  }
+  if (::rename(temporary.c_str(), target.c_str()) != 0) {
     const std::string reason = std::strerror(errno);
     ::unlink(temporary.c_str());
-    return fail(ErrorCode::kUsage, std::string(what) + ": " + reason, path,
-                "check that the folder exists and is writable");
-  };
-  {
-    Descriptor file;
-    file.fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file.fd < 0) return failed("cannot create the file");
-    while (!content.empty()) {
-      const ssize_t put = ::write(file.fd, content.data(), content.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return failed("cannot write the file");
-      content.remove_prefix(static_cast<std::size_t>(put));
-    }
+    return cannot_write("cannot put the file in place", reason, path);
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("cannot put the file in place");
   return {};
 }
 

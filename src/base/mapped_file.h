@@ -34,8 +34,9 @@ class MappedFile {
 /// The whole file. Errors: kMalformed when absent, unreadable, no regular file, or larger than `max_bytes`.
 Result<std::string> read_file(const std::string& path, std::int64_t max_bytes = std::int64_t{256} << 20);
 
-/// Writes atomically: a temporary file beside `path`, then a rename. Errors: kUsage naming the system's
-/// reason.
+/// Writes the whole file: atomically (a temporary file beside it, then a rename) when `path` is a regular
+/// file or not there, in place when it is something else (a device, a pipe). Links are followed, never
+/// replaced. Errors: kUsage naming the system's reason.
 Status write_file(const std::string& path, std::string_view content);
 
 }  // namespace plimsoll

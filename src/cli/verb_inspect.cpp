@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/verbs.h"
 #include "inspect/inspect.h"
+#include "memory/memory.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -14,6 +15,7 @@ struct Flags {
   std::string model;
   inspect::Options options;
   std::string max_model_len;
+  std::string workload;
 };
 
 int run_inspect(Flags& flags) {
@@ -23,6 +25,11 @@ int run_inspect(Flags& flags) {
       return report_error(flags.common,
                           Error{ErrorCode::kUsage, "\"" + flags.max_model_len + "\" is no length in tokens",
                                 "--max-model-len", "give a number, 32k (32,000) or 32K (32,768)"});
+  }
+  if (!flags.workload.empty()) {
+    const auto workload = memory::parse_workload(flags.workload);
+    if (!workload) return report_error(flags.common, workload.error());
+    flags.options.workload = *workload;
   }
   const auto report = inspect::inspect(flags.model, flags.options);
   if (!report) return report_error(flags.common, report.error());
@@ -51,6 +58,8 @@ Verb add_inspect(CLI::App& app) {
   verb->add_option("--kv-cache-dtype", flags->options.kv_cache_dtype,
                    "auto, bfloat16, float16, fp8, q8_0, ...")
       ->capture_default_str();
+  verb->add_option("--workload", flags->workload,
+                   "the traffic that is meant: isl=N,osl=N,concurrency=C[,rate=R]");
   add_common_flags(*verb, flags->common);
   verb->footer(
       "Examples:\n"

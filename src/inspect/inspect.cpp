@@ -118,6 +118,7 @@ Result<Report> inspect(const std::string& model, const Options& options) {
   const Subject subject{*artifact, options, config_file_of(*artifact), pointer, figures};
   Report report;
   report.source = model;
+  report.workload = options.workload;
   report.files = artifact->files();
   report.findings = artifact->findings();
   PLIMSOLL_TRY_VOID(run_checks(subject, report));

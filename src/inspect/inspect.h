@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "memory/memory.h"
 #include "model/model.h"
 
 namespace plimsoll::inspect {
@@ -26,6 +27,7 @@ struct Options {
   std::string tensor;                           // --tensor NAME: statistics of one
   std::optional<std::int64_t> sequence_tokens;  // --max-model-len: length that bytes_per_sequence is for
   std::string kv_cache_dtype = "auto";          // --kv-cache-dtype
+  std::optional<memory::Workload> workload;     // --workload: the traffic that is meant
 };
 
 struct Group {
@@ -98,9 +100,10 @@ struct Report {
   std::vector<LayerRun> layers;          // empty without a spec
   std::optional<KvCache> kv_cache;       // empty without a spec
   Context context;
-  Json tokenizer;        // the document's object
-  Json multimodal;       // the document's object
-  Json tensors, tensor;  // null unless asked for
+  std::optional<memory::Workload> workload;  // as asked for
+  Json tokenizer;                            // the document's object
+  Json multimodal;                           // the document's object
+  Json tensors, tensor;                      // null unless asked for
   Findings findings;
 };
 

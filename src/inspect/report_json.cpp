@@ -154,6 +154,15 @@ Json kv_cache_json(const std::optional<KvCache>& cache) {
                        {"without_gqa_bytes_per_token", cache->without_gqa_bytes_per_token.value}});
 }
 
+Json workload_json(const std::optional<memory::Workload>& workload) {
+  if (!workload) return {};
+  return Json::object({{"input_tokens", workload->input.value},
+                       {"output_tokens", workload->output.value},
+                       {"concurrency", workload->concurrency},
+                       {"rate", workload->rate},
+                       {"live_tokens", workload->live_tokens().value}});
+}
+
 Json context_json(const Context& context) {
   Json sources = Json::array();
   for (const ContextSource& source : context.sources)
@@ -201,6 +210,7 @@ Json to_json(const Report& report) {
                                 {"layers", layers_json(report)},
                                 {"kv_cache", kv_cache_json(report.kv_cache)},
                                 {"context", context_json(report.context)},
+                                {"workload", workload_json(report.workload)},
                                 {"tokenizer", report.tokenizer},
                                 {"multimodal", report.multimodal},
                                 {"support", nullptr},

@@ -22,6 +22,18 @@ void line(std::string& page, std::string_view label, const std::string& value) {
   page += fmt::format("{:<22}{}\n", label, value);
 }
 
+std::string traffic(const Report& report) {
+  const memory::Workload& workload = *report.workload;
+  std::string text =
+      fmt::format("{} tokens in, {} out, {} at once: {} live tokens", with_commas(workload.input.value),
+                  with_commas(workload.output.value), with_commas(workload.concurrency),
+                  with_commas(workload.live_tokens().value));
+  const auto bytes =
+      report.kv_cache ? checked_product(workload.live_tokens().value, report.kv_cache->bytes_per_token.value)
+                      : std::nullopt;
+  return bytes ? text + fmt::format(", up to {} of KV", as_gib(Bytes(*bytes))) : text;
+}
+
 void add_deciding_values(const Report& report, std::string& page) {
   const auto& weights = report.weights;
   line(page, "Weights",
@@ -36,7 +48,7 @@ void add_deciding_values(const Report& report, std::string& page) {
        report.kv_cache ? fmt::format("{} ({})", with_commas(report.kv_cache->bytes_per_token.value),
                                      name(report.kv_cache->dtype))
                        : "not known");
-  line(page, "Traffic", "not known; give --workload");
+  line(page, "Traffic", report.workload ? traffic(report) : "not known; give --workload");
 }
 
 void add_sizes(const Report& report, std::string& page) {

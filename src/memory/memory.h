@@ -8,3 +8,4 @@
 #include "memory/kv_cache.h"           // IWYU pragma: export
 #include "memory/simple_accounting.h"  // IWYU pragma: export
 #include "memory/weights.h"            // IWYU pragma: export
+#include "memory/workload.h"           // IWYU pragma: export

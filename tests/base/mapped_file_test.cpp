@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+namespace plimsoll {
+namespace {
+
+class Folder : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(path_); }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+  std::string at(const std::string& name) const { return path_ + "/" + name; }
+
+  std::string path_ = ::testing::TempDir() + "plimsoll_files_" + std::to_string(::getpid());
+};
+
+TEST_F(Folder, WritesAndReadsBack) {
+  ASSERT_TRUE(write_file(at("a"), "one"));
+  ASSERT_TRUE(write_file(at("a"), "two"));
+  EXPECT_EQ(read_file(at("a")).value(), "two");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_), {}), 1);  // no temporary is left
+}
+
+TEST_F(Folder, ALinkIsFollowedNotReplaced) {
+  ASSERT_TRUE(write_file(at("real"), "old"));
+  std::filesystem::create_symlink(at("real"), at("link"));
+  ASSERT_TRUE(write_file(at("link"), "new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(at("link")));
+  EXPECT_EQ(read_file(at("real")).value(), "new");
+}
+
+// `-o /dev/null` once left a plain file where the device had been.
+TEST_F(Folder, WhatIsNoRegularFileIsWrittenInPlace) {
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  std::string heard;
+  std::thread reader([&] {
+    const int fd = ::open(at("pipe").c_str(), O_RDONLY);
+    char buffer[16];
+    for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;)
+      heard.append(buffer, static_cast<std::size_t>(got));
+    ::close(fd);
+  });
+  EXPECT_TRUE(write_file(at("pipe"), "through"));
+  reader.join();
+  EXPECT_EQ(heard, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(at("pipe")));
+}
+
+TEST_F(Folder, WhatCannotBeReadOrWrittenIsAnError) {
+  EXPECT_EQ(read_file(at("absent")).error().code, ErrorCode::kMalformed);
+  EXPECT_EQ(read_file(path_).error().code, ErrorCode::kMalformed);
+  EXPECT_EQ(write_file(at("no/such/folder"), "x").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(write_file(path_, "x").error().code, ErrorCode::kUsage);
+  ASSERT_TRUE(write_file(at("long"), std::string(100, 'x')));
+  EXPECT_EQ(read_file(at("long"), 99).error().code, ErrorCode::kMalformed);
+  EXPECT_EQ(MappedFile::open(at("absent")).error().code, ErrorCode::kMalformed);
+  ASSERT_TRUE(write_file(at("empty"), ""));
+  EXPECT_TRUE(MappedFile::open(at("empty"))->bytes().empty());
+}
+
+}  // namespace
+}  // namespace plimsoll
