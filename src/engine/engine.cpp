@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <unordered_map>
 
 #include "base/machine.h"
@@ -42,7 +41,10 @@ struct Request {
   bool reported_prompt = false;  // cached_prompt_tokens, prompt logits and logprobs were handed out
   std::vector<std::vector<float>> prompt_logits;
   std::vector<std::optional<TokenLogprob>> prompt_logprobs;
-  bool wants_prompt_rows() const { return params.return_prompt_logits || params.prompt_logprobs; }
+  /// A preempted request computes its prompt again; its rows were handed out with its first token.
+  bool wants_prompt_rows() const {
+    return !reported_prompt && (params.return_prompt_logits || params.prompt_logprobs);
+  }
 };
 
 // Facts of this engine that the layers' arithmetic does not cover yet: refused by name before anything is
@@ -73,6 +75,7 @@ memory::EmbeddedOptions memory_options(const EngineOptions& options) {
   result.num_blocks = options.num_blocks;
   result.max_num_seqs = options.max_num_seqs;
   result.max_num_batched_tokens = options.max_num_batched_tokens;
+  result.memory_utilization = options.memory_utilization;
   return result;
 }
 
@@ -98,24 +101,13 @@ class PagedEngine final : public Engine {
     report.kv_tokens = Tokens(plan_.num_blocks.value * plan_.block_size);
     report.kv_bytes_per_token = Bytes(pool_.bytes_per_block().value / plan_.block_size);
     report.max_model_len = plan_.max_model_len;
+    report.max_concurrency = plan_.max_concurrency;
+    report.capacity_line = memory::capacity_line(plan_);
     report.workspace = graph_.buffer_bytes();
     return report;
   }
 
-  EngineStats stats() const override {
-    const auto from = scheduler_.stats();
-    EngineStats stats;
-    stats.running = from.running;
-    stats.waiting = from.waiting;
-    stats.blocks_total = from.blocks_total;
-    stats.blocks_used = from.blocks_used;
-    stats.blocks_cached = from.blocks_cached;
-    stats.prefix_queries_tokens = from.prefix_queries_tokens;
-    stats.prefix_hits_tokens = from.prefix_hits_tokens;
-    stats.preemptions = from.preemptions;
-    return stats;
-  }
-
+  EngineStats stats() const override { return scheduler_.stats(); }
   std::int64_t vocab_size() const override { return spec_.vocab_size; }
   bool has_work() const override { return scheduler_.has_work() || !finished_early_.empty(); }
   Bytes resident_kv_bytes() const override { return pool_.resident_bytes(); }
@@ -137,11 +129,11 @@ class PagedEngine final : public Engine {
     return result;
   }
 
-  void collect_rows(const schedule::Step& step);
-  void keep_prompt_rows(const schedule::Step& step);
+  void collect_rows();
+  void keep_prompt_rows();
   void keep_prompt_row(Request& request, std::span<const TokenId> tokens, std::int64_t position,
                        std::span<const float> logits);
-  void choose_tokens(const schedule::Step& step, std::vector<Output>& outputs);
+  void choose_tokens(std::vector<Output>& outputs);
   Output choose_one(RequestId id, Request& request, std::span<const float> logits);
 
   std::shared_ptr<const artifact::Artifact> artifact_;
@@ -153,7 +145,10 @@ class PagedEngine final : public Engine {
   schedule::Scheduler scheduler_;
   std::unordered_map<RequestId, Request> requests_;
   std::vector<RequestId> finished_early_;  // cancelled since the last step
+  schedule::Step step_;
   std::vector<Row> rows_;
+  std::vector<std::int32_t> logit_rows_;   // of step_: rows whose logits choose a token,
+  std::vector<RequestId> logit_requests_;  // and whose they are
   RequestId next_id_ = 1;
 };
 
@@ -197,9 +192,9 @@ void PagedEngine::cancel(RequestId id) {
   finished_early_.push_back(id);
 }
 
-void PagedEngine::collect_rows(const schedule::Step& step) {
+void PagedEngine::collect_rows() {
   rows_.clear();
-  for (const auto& work : step.work) {
+  for (const auto& work : step_.work) {
     const auto tokens = scheduler_.tokens(work.sequence);
     const auto blocks = scheduler_.blocks(work.sequence);
     for (std::int64_t i = 0; i < work.num_tokens; ++i) {
@@ -219,9 +214,9 @@ void PagedEngine::keep_prompt_row(Request& request, std::span<const TokenId> tok
 }
 
 // Logits of prompt rows for the requests that asked for them, as many at once as the buffer holds.
-void PagedEngine::keep_prompt_rows(const schedule::Step& step) {
+void PagedEngine::keep_prompt_rows() {
   std::int32_t first_row = 0;
-  for (const auto& work : step.work) {
+  for (const auto& work : step_.work) {
     Request& request = requests_.at(work.sequence);
     const std::int64_t wanted =
         request.wants_prompt_rows()
@@ -273,28 +268,33 @@ Output PagedEngine::choose_one(RequestId id, Request& request, std::span<const f
   return output;
 }
 
-void PagedEngine::choose_tokens(const schedule::Step& step, std::vector<Output>& outputs) {
-  std::vector<std::int32_t> rows;
-  std::vector<RequestId> ids;
+void PagedEngine::choose_tokens(std::vector<Output>& outputs) {
+  logit_rows_.clear();
+  logit_requests_.clear();
   std::int32_t first_row = 0;
-  for (const auto& work : step.work) {
+  for (const auto& work : step_.work) {
     first_row += static_cast<std::int32_t>(work.num_tokens);
     if (!work.is_last_chunk) continue;
-    rows.push_back(first_row - 1);
-    ids.push_back(work.sequence);
+    logit_rows_.push_back(first_row - 1);
+    logit_requests_.push_back(work.sequence);
   }
-  if (rows.empty()) return;
-  const auto logits = graph_.logits(rows);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto vocab = static_cast<std::size_t>(spec_.vocab_size);
-    Output output = choose_one(ids[i], requests_.at(ids[i]), logits.subspan(i * vocab, vocab));
-    if (output.finish) {
-      scheduler_.finish(ids[i]);
-      requests_.erase(ids[i]);
-    } else {
-      scheduler_.append(ids[i], output.tokens.back());
+  // A step may hold more sequences than the buffer has rows of logits.
+  for (std::size_t done = 0; done < logit_rows_.size();) {
+    const auto count = std::min(logit_rows_.size() - done, static_cast<std::size_t>(graph_.max_logit_rows()));
+    const auto logits = graph_.logits(std::span(logit_rows_).subspan(done, count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const RequestId id = logit_requests_[done + i];
+      const auto vocab = static_cast<std::size_t>(spec_.vocab_size);
+      Output output = choose_one(id, requests_.at(id), logits.subspan(i * vocab, vocab));
+      if (output.finish) {
+        scheduler_.finish(id);
+        requests_.erase(id);
+      } else {
+        scheduler_.append(id, output.tokens.back());
+      }
+      outputs.push_back(std::move(output));
     }
-    outputs.push_back(std::move(output));
+    done += count;
   }
 }
 
@@ -307,13 +307,13 @@ std::vector<Output> PagedEngine::step() {
     outputs.push_back(std::move(output));
   }
   finished_early_.clear();
-  const schedule::Step step = scheduler_.next();
-  if (step.work.empty()) return outputs;
-  collect_rows(step);
+  scheduler_.next(step_);
+  if (step_.work.empty()) return outputs;
+  collect_rows();
   graph_.forward(rows_);
-  scheduler_.complete(step);
-  keep_prompt_rows(step);
-  choose_tokens(step, outputs);
+  scheduler_.complete(step_);
+  keep_prompt_rows();
+  choose_tokens(outputs);
   return outputs;
 }
 
@@ -323,14 +323,14 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
                                              const model::ModelSpec& spec, const EngineOptions& asked) {
   if (const auto broken = artifact::first_error(artifact->findings())) return fail(*broken);
   PLIMSOLL_TRY_VOID(check_supported(spec));
+  const Machine machine = read_machine();
   EngineOptions options = asked;
-  if (options.threads <= 0)
-    options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (options.threads <= 0) options.threads = machine.num_cpus;
   // Maps and checks tensors; their bytes are read when they are first multiplied with.
   PLIMSOLL_TRY(ModelWeights weights, load_weights(*artifact, spec));
   memory::EmbeddedOptions sizes = memory_options(options);
   PLIMSOLL_TRY(const memory::EmbeddedPlan plan,
-               memory::plan_embedded(spec, weights.stored, sizes, read_machine().memory_available));
+               memory::plan_embedded(spec, weights.stored, sizes, machine.memory_available));
   sizes.max_model_len = plan.max_model_len.value;
   PLIMSOLL_TRY(const memory::Workspace workspace, memory::embedded_workspace(spec, sizes));
   PLIMSOLL_TRY(RopeTable rope,

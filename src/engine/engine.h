@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "model/model.h"
+#include "schedule/schedule.h"
 
 namespace plimsoll::engine {
 
@@ -37,6 +38,7 @@ struct EngineOptions {
   std::optional<std::int64_t> num_blocks;     // overrides kv_cache_bytes
   int max_num_seqs = 64;
   int max_num_batched_tokens = 512;
+  std::optional<double> memory_utilization;  // share of the available memory for all of it; default 0.92
   bool enable_prefix_caching = true;
   Batching batching = Batching::kContinuous;
 };
@@ -93,13 +95,12 @@ struct MemoryReport {
   Tokens kv_tokens;  // num_blocks * block_size
   Bytes workspace;   // activation, logits and scratch buffers, as allocated
   Tokens max_model_len;
+  double max_concurrency = 0;  // requests of max_model_len, each in whole blocks
+  std::string capacity_line;   // the sentence of the start-up log
 };
 
-struct EngineStats {
-  std::int64_t running = 0, waiting = 0;
-  Blocks blocks_total, blocks_used, blocks_cached;
-  std::int64_t prefix_queries_tokens = 0, prefix_hits_tokens = 0, preemptions = 0;
-};
+/// Queue, blocks and prefix cache, as the scheduler counts them.
+using EngineStats = schedule::Stats;
 
 class Engine {
  public:

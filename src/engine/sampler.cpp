@@ -52,19 +52,25 @@ double Sampler::uniform() {
 }
 
 void Sampler::penalize(std::vector<float>& logits) const {
+  // In double, and held to float's range: an extreme penalty must not make an infinity.
+  const auto kept_finite = [](double value) {
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    return static_cast<float>(std::clamp(value, -kLargest, kLargest));
+  };
   const auto repeat = [&](TokenId token) {
     float& logit = logits[static_cast<std::size_t>(token)];
-    const auto penalty = static_cast<float>(params_.repetition_penalty);
-    logit = logit > 0 ? logit / penalty : logit * penalty;
+    const double value = logit;
+    logit = kept_finite(value > 0 ? value / params_.repetition_penalty : value * params_.repetition_penalty);
   };
   if (params_.repetition_penalty != 1.0) {
     for (const TokenId token : prompt_tokens_) repeat(token);
     for (const auto& [token, count] : output_counts_)
       if (!std::binary_search(prompt_tokens_.begin(), prompt_tokens_.end(), token)) repeat(token);
   }
-  for (const auto& [token, count] : output_counts_)
-    logits[static_cast<std::size_t>(token)] -=
-        static_cast<float>(params_.frequency_penalty * count + params_.presence_penalty);
+  for (const auto& [token, count] : output_counts_) {
+    float& logit = logits[static_cast<std::size_t>(token)];
+    logit = kept_finite(logit - (params_.frequency_penalty * count + params_.presence_penalty));
+  }
 }
 
 // Draws from the adjusted logits after temperature, min_p, top_k and top_p. best: the largest of them.
@@ -121,7 +127,7 @@ std::optional<TokenId> Sampler::choose(std::span<const float> logits, std::int64
         adjusted_[static_cast<std::size_t>(token)] = kForbidden;
 
   const auto best = arg_max(adjusted_);
-  if (!best) return std::nullopt;
+  if (!best || !std::isfinite(adjusted_[static_cast<std::size_t>(*best)])) return std::nullopt;
   TokenId chosen = *best;
   // Below this the softmax is one-hot in float anyway, and the division would overflow (vLLM's own threshold
   // is 1e-5).

@@ -20,9 +20,9 @@ struct Loaded {
 };
 
 // The tensor a weight stands for; nothing when it is optional and absent.
-Result<std::optional<Loaded>> find_tensor(const artifact::Artifact& artifact, const model::Weight& weight) {
+Result<std::optional<Loaded>> load_tensor(const artifact::Artifact& artifact, const model::Weight& weight) {
+  const artifact::Tensor* tensor = model::find_tensor(artifact, weight);
   const std::string& name = artifact.form() == artifact::Form::kGguf ? weight.gguf_name : weight.hf_name;
-  const artifact::Tensor* tensor = name.empty() ? nullptr : artifact.find(name);
   if (!tensor) {
     if (weight.is_optional) return std::optional<Loaded>();
     return fail(ErrorCode::kMalformed,
@@ -129,7 +129,7 @@ Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const mode
   ModelWeights weights;
   weights.layers.resize(spec.layers.size());
   for (const auto& weight : model::expected_weights(spec)) {
-    PLIMSOLL_TRY(const auto loaded, find_tensor(artifact, weight));
+    PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
     if (!loaded) continue;
     weights.stored += Bytes(loaded->tensor->bytes);
     const Slot slot = slot_of(weights, weight);

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "artifact/artifact.h"
+#include "base/hash.h"
 #include "base/machine.h"
 #include "base/mapped_file.h"
 #include "bench/bench.h"
@@ -68,11 +69,13 @@ Result<plan::Row> plan_here(const DemoOptions& options, const inspect::Report& r
 // Bytes of the pool that hold memory after one prompt of as many tokens as fill whole blocks, by the kernel's
 // count.
 Result<std::optional<std::int64_t>> measure_bytes_per_token(const DemoOptions& options,
+                                                            std::int64_t vocab_size,
                                                             const ServerProcess& server,
                                                             std::int64_t block_size) {
   const std::int64_t tokens = (options.max_model_len - 1) / block_size * block_size;
   Json prompt = Json::array();
-  for (std::int64_t i = 0; i < tokens; ++i) prompt.push_back(100 + i % 400);
+  for (std::int64_t i = 0; i < tokens; ++i)
+    prompt.push_back(i % vocab_size);  // what they say does not matter
   PLIMSOLL_TRY(const Json answer, post(server.url + "/v1/completions",
                                        Json::object({{"prompt", std::move(prompt)}, {"max_tokens", 1}})));
   const auto pool = kv_pool_mapping(server.process.pid());
@@ -95,15 +98,14 @@ Result<Level> bench_level(const DemoOptions& options, const std::string& url,
   load.seed = static_cast<std::uint64_t>(
       concurrency);  // prompts of their own, so that no level finds another's in the cache
   PLIMSOLL_TRY(const bench::RunResult run, bench::run(load, [](const bench::Progress&) {}));
-  const Json json = bench::to_json(run, false);
   Level level;
   level.max_concurrency = concurrency;
   level.completed = run.summary.completed;
   level.failed = run.summary.failed;
-  level.mean_ttft_ms = json["mean_ttft_ms"].as_double();
-  level.mean_tpot_ms = json["mean_tpot_ms"].as_double();
-  level.output_throughput = json["output_throughput"].as_double();
-  level.total_token_throughput = json["total_token_throughput"].as_double();
+  level.mean_ttft_ms = run.summary.of(bench::Metric::kTtft).mean();
+  level.mean_tpot_ms = run.summary.of(bench::Metric::kTpot).mean();
+  level.output_throughput = run.summary.output_rate;
+  level.total_token_throughput = run.summary.total_rate;
   return level;
 }
 
@@ -181,6 +183,10 @@ Result<DemoResult> run_demo(const DemoOptions& options, const std::function<void
   result.model_name = report.spec->name.empty() ? options.model : report.spec->name;
   result.architecture = report.spec->architecture;
   result.parameters = report.parameters.total.value_or(0);
+  if (std::filesystem::is_regular_file(options.model, ignored)) {
+    PLIMSOLL_TRY(const MappedFile file, MappedFile::open(options.model));
+    result.sha256 = sha256_hex(file.bytes());
+  }
   result.inspect_summary = four_values(options, report);
 
   say("plan: what fits on this machine?");
@@ -192,7 +198,7 @@ Result<DemoResult> run_demo(const DemoOptions& options, const std::function<void
                                                    "--max-num-seqs", std::to_string(options.max_num_seqs)},
                                                   options.folder + "/serve.log", kPatience));
   PLIMSOLL_TRY(const auto bytes_per_token,
-               measure_bytes_per_token(options, server, row.block_size.value_or(16)));
+               measure_bytes_per_token(options, report.spec->vocab_size, server, *row.block_size));
   Json message = Json::object({{"role", "user"}, {"content", kPrompt}});
   PLIMSOLL_TRY(const Json answer, post(server.url + "/v1/chat/completions",
                                        Json::object({{"messages", Json(Json::Array{std::move(message)})},

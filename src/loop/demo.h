@@ -47,6 +47,7 @@ struct Level {
 
 struct DemoResult {
   std::string model_name, architecture;
+  std::string sha256;  // of a model that is one file: which bytes the figures are for; else empty
   std::int64_t parameters = 0;
   std::vector<Comparison> comparisons;
   std::vector<Level> sweep;

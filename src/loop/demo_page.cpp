@@ -54,17 +54,19 @@ Json to_json(const DemoResult& result) {
   }
   Json sweep = Json::array();
   for (const auto& level : result.sweep) sweep.push_back(level_json(level));
-  return Json::object({{"schema", "plimsoll.demo/1"},
-                       {"model", Json::object({{"name", result.model_name},
-                                               {"architecture", result.architecture},
-                                               {"parameters", result.parameters}})},
-                       {"machine", result.machine},
-                       {"predicted_measured", std::move(pairs)},
-                       {"sweep", std::move(sweep)},
-                       {"answer", Json::object({{"prompt", result.prompt}, {"text", result.answer}})},
-                       {"log_agrees", result.log_agrees},
-                       {"wall_s", result.wall_s},
-                       {"basis", std::move(basis)}});
+  return Json::object(
+      {{"schema", "plimsoll.demo/1"},
+       {"model", Json::object({{"name", result.model_name},
+                               {"architecture", result.architecture},
+                               {"sha256", result.sha256.empty() ? Json() : Json(result.sha256)},
+                               {"parameters", result.parameters}})},
+       {"machine", result.machine},
+       {"predicted_measured", std::move(pairs)},
+       {"sweep", std::move(sweep)},
+       {"answer", Json::object({{"prompt", result.prompt}, {"text", result.answer}})},
+       {"log_agrees", result.log_agrees},
+       {"wall_s", result.wall_s},
+       {"basis", std::move(basis)}});
 }
 
 std::string to_text(const DemoResult& result) {

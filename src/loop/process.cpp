@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -20,6 +21,7 @@ namespace plimsoll::loop {
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{10};
+constexpr int kLostStatus = 128 + SIGKILL;  // somebody else reaped the child: as good as killed
 
 int status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
@@ -76,7 +78,9 @@ Process::~Process() {
 std::optional<int> Process::exit_status() {
   if (status_ || pid_ <= 0) return status_;
   int wait_status = 0;
-  if (::waitpid(pid_, &wait_status, WNOHANG) == pid_) status_ = status_of(wait_status);
+  const pid_t changed = ::waitpid(pid_, &wait_status, WNOHANG);
+  if (changed == pid_) status_ = status_of(wait_status);
+  if (changed < 0 && errno == ECHILD) status_ = kLostStatus;
   return status_;
 }
 
@@ -88,8 +92,10 @@ int Process::stop(std::chrono::milliseconds patience) {
   if (!exit_status()) {
     ::kill(pid_, SIGKILL);
     int wait_status = 0;
-    ::waitpid(pid_, &wait_status, 0);
-    status_ = status_of(wait_status);
+    pid_t ended = -1;
+    do ended = ::waitpid(pid_, &wait_status, 0);
+    while (ended < 0 && errno == EINTR);
+    status_ = ended == pid_ ? status_of(wait_status) : kLostStatus;
   }
   pid_ = -1;
   return *status_;

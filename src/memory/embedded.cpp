@@ -42,10 +42,16 @@ struct Division {
 };
 
 Status check(const EmbeddedOptions& options) {
-  constexpr int kLargestBlock = 1 << 16;
-  if (options.block_size < 1 || options.block_size > kLargestBlock)
+  if (options.block_size < 1 || options.block_size > kMaxBlockSize)
     return fail(ErrorCode::kUsage, fmt::format("a block of {} tokens cannot be laid out", options.block_size),
-                "--block-size", "choose 1 to 65536; 16 is usual");
+                "--block-size", fmt::format("choose 1 to {}; 16 is usual", kMaxBlockSize));
+  if (options.max_num_seqs < 1 || options.max_num_seqs > kMaxNumSeqs)
+    return fail(ErrorCode::kUsage, fmt::format("{} sequences cannot run at once", options.max_num_seqs),
+                "--max-num-seqs", fmt::format("choose 1 to {}", kMaxNumSeqs));
+  if (options.max_num_batched_tokens < 1 || options.max_num_batched_tokens > kMaxNumBatchedTokens)
+    return fail(ErrorCode::kUsage,
+                fmt::format("a step of {} tokens cannot be computed", options.max_num_batched_tokens),
+                "--max-num-batched-tokens", fmt::format("choose 1 to {}", kMaxNumBatchedTokens));
   if (options.num_blocks && *options.num_blocks < 1)
     return fail(ErrorCode::kUsage, "the pool needs at least one block", "--num-gpu-blocks-override", "");
   if (options.kv_cache_bytes && options.kv_cache_bytes->value < 1)
@@ -57,8 +63,11 @@ Status check(const EmbeddedOptions& options) {
 }
 
 Result<std::int64_t> length_of(const model::ModelSpec& spec, const EmbeddedOptions& options) {
-  const std::int64_t context = std::max(spec.extended_context_tokens, spec.native_context_tokens);
+  const std::int64_t context = spec.context_tokens();
   const std::int64_t length = options.max_model_len.value_or(context);
+  if (options.max_model_len && length < 1)
+    return fail(ErrorCode::kUsage, fmt::format("requests of {} tokens were asked for", length),
+                "--max-model-len", "ask for at least 1");
   if (length < 1)
     return fail(ErrorCode::kUsage, "the model states no context length, and none was asked for",
                 "--max-model-len", "name the longest request in tokens");
@@ -130,19 +139,19 @@ Pool pool_for(const Division& d, const Workspace& space, std::int64_t length) {
 
 /// The longest request that some pool would hold; the buffers shrink and grow with it, so it is searched for.
 Result<std::optional<Tokens>> longest_of(const Division& d) {
-  const auto holds = [&](std::int64_t length) -> Result<bool> {
-    PLIMSOLL_TRY(const Workspace space, d.workspace(length));
-    return pool_for(d, space, length).blocks >= d.blocks_for(length);
+  const auto holds = [&](std::int64_t length) {
+    const auto space = d.workspace(length);
+    return space && pool_for(d, *space, length).blocks >= d.blocks_for(length);
   };
   PLIMSOLL_TRY(const Workspace least, d.workspace(1));
   std::int64_t low = 0;
   std::int64_t high = pool_for(d, least, d.length).blocks;
   if (!d.pool_is_given()) high = std::max<std::int64_t>(0, d.left_for_pool(least) / d.bytes_per_block);
-  high *= d.options.block_size;
+  high = checked_product(high, d.options.block_size).value_or(INT64_MAX);
+  if (d.spec.context_tokens() > 0) high = std::min(high, d.spec.context_tokens());
   while (low < high) {
     const std::int64_t middle = low + (high - low + 1) / 2;
-    PLIMSOLL_TRY(const bool is_held, holds(middle));
-    if (is_held)
+    if (holds(middle))
       low = middle;
     else
       high = middle - 1;
@@ -185,7 +194,11 @@ EmbeddedPlan laid_out(const Division& d, const Workspace& space, const Pool& poo
   plan.kv_cache = d.bytes_per_block * pool.blocks;
   plan.workspace = space.total();
   plan.process_base = d.rules.process_base;
-  plan.peak = plan.weights + plan.kv_cache + plan.workspace + plan.process_base;
+  // Saturates: a pool that was asked for may be larger than any memory.
+  std::int64_t peak = plan.weights.value;
+  for (const Bytes part : {plan.kv_cache, plan.workspace, plan.process_base})
+    peak = checked_sum(peak, part.value).value_or(INT64_MAX);
+  plan.peak = Bytes(peak);
   plan.num_blocks = Blocks(pool.blocks);
   plan.block_size = d.options.block_size;
   plan.kv_dtype = embedded_kv_dtype(d.options.compute);
@@ -198,6 +211,12 @@ EmbeddedPlan laid_out(const Division& d, const Workspace& space, const Pool& poo
 }
 
 }  // namespace
+
+std::string capacity_line(const EmbeddedPlan& plan) {
+  return fmt::format("CPU KV cache size: {} tokens, Maximum concurrency for {} tokens per request: {:.2f}x",
+                     with_commas(plan.kv_tokens.value), with_commas(plan.max_model_len.value),
+                     plan.max_concurrency);
+}
 
 DType embedded_kv_dtype(EmbeddedCompute compute) {
   return compute == EmbeddedCompute::kFloat32 ? DType::kF32 : DType::kBF16;

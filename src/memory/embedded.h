@@ -21,6 +21,11 @@ enum class EmbeddedCompute {
 };
 DType embedded_kv_dtype(EmbeddedCompute compute);
 
+/// What the engine takes at most; larger values are refused before anything is sized.
+inline constexpr int kMaxBlockSize = 4096;
+inline constexpr int kMaxNumSeqs = 1 << 16;
+inline constexpr int kMaxNumBatchedTokens = 1 << 20;
+
 struct EmbeddedOptions {
   EmbeddedCompute compute = EmbeddedCompute::kAuto;
   int threads = 1;                            // workers, already resolved to a number
@@ -75,6 +80,9 @@ struct EmbeddedPlan {
   Tokens max_model_len;
   double max_concurrency = 0;  // requests of max_model_len, each in whole blocks
 };
+
+/// What the engine's start-up log says of its pool, in vLLM's words.
+std::string capacity_line(const EmbeddedPlan& plan);
 
 /// Why the pool has its size.
 enum class PoolSource {

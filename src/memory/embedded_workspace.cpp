@@ -58,7 +58,7 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
     return fail(ErrorCode::kUsage, "threads, sequences and batched tokens must each be at least 1",
                 "--max-num-seqs, --max-num-batched-tokens, --threads", "leave them out for the defaults");
   const Widths widths = widths_of(spec);
-  const std::int64_t length = options.max_model_len.value_or(spec.extended_context_tokens);
+  const std::int64_t length = options.max_model_len.value_or(spec.context_tokens());
   const std::int64_t tokens = options.max_num_batched_tokens;
   FloatRows rows;
   Workspace space;

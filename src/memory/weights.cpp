@@ -25,17 +25,6 @@ const FormatRow& row(WeightFormat format) {
   return kFormats[static_cast<std::size_t>(format)];
 }
 
-/// Elements of a weight; nothing when a dimension is negative or the product overflows.
-std::optional<std::int64_t> elements(const model::Weight& weight) {
-  std::int64_t count = 1;
-  for (const std::int64_t dimension : weight.shape) {
-    const auto product = checked_product(count, dimension);
-    if (!product) return std::nullopt;
-    count = *product;
-  }
-  return count;
-}
-
 }  // namespace
 
 std::string_view to_string(WeightFormat format) {
@@ -82,37 +71,11 @@ Result<Bytes> weights_bytes(std::int64_t parameters, WeightFormat format) {
 
 std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
   if (artifact.tensors().empty()) return std::nullopt;
-  const bool is_gguf = artifact.form() == artifact::Form::kGguf;
   Bytes total;
   for (const model::Weight& weight : model::expected_weights(spec))
-    if (const artifact::Tensor* tensor = artifact.find(is_gguf ? weight.gguf_name : weight.hf_name))
+    if (const artifact::Tensor* tensor = model::find_tensor(artifact, weight))
       total += Bytes(tensor->bytes);  // the artifact holds these within the file's size
   return total;
-}
-
-Result<WeightParts> weight_parts(const model::ModelSpec& spec, WeightFormat format) {
-  WeightParts parts;
-  parts.layers.resize(spec.layers.size());
-  for (const model::Weight& weight : model::expected_weights(spec)) {
-    if (!weight.is_parameter) continue;
-    const auto count = elements(weight);
-    if (!count)
-      return fail(ErrorCode::kMalformed, "the size of " + weight.hf_name + " does not fit 63 bits",
-                  "config.json", "check the sizes in the config");
-    PLIMSOLL_TRY(const Bytes bytes, weights_bytes(*count, format));
-    if (weight.layer >= 0 && static_cast<std::size_t>(weight.layer) < parts.layers.size())
-      parts.layers[static_cast<std::size_t>(weight.layer)] += bytes;
-    else if (weight.role == model::Role::kTokenEmbedding)
-      parts.embedding += bytes;
-    else
-      parts.output += bytes;
-    const auto total = checked_sum(parts.total.value, bytes.value);
-    if (!total)
-      return fail(ErrorCode::kMalformed, "the weights' bytes do not fit 63 bits", "config.json",
-                  "check the sizes in the config");
-    parts.total = Bytes(*total);
-  }
-  return parts;
 }
 
 }  // namespace plimsoll::memory

@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "artifact/artifact.h"
 #include "base/result.h"
@@ -32,14 +31,5 @@ Result<Bytes> weights_bytes(std::int64_t parameters, WeightFormat format);
 /// Bytes of the tensors that the engine uses, as stored: those that the spec calls for, buffers included.
 /// Nothing when there are no weight files. What is absent counts nothing; `inspect` and the engine name it.
 std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, const model::ModelSpec& spec);
-
-/// weights_bytes per part; `total` is the sum of the parts.
-struct WeightParts {
-  Bytes embedding;
-  std::vector<Bytes> layers;  // one per layer: mixer, feed-forward and norms
-  Bytes output;               // last norm and output head (a tied head adds nothing)
-  Bytes total;
-};
-Result<WeightParts> weight_parts(const model::ModelSpec& spec, WeightFormat format);
 
 }  // namespace plimsoll::memory

@@ -4,6 +4,7 @@
 // their own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -111,6 +112,10 @@ struct ModelSpec {
   double embedding_scale = 1.0;              // multiplies the embedding (Granite, Gemma)
   double residual_scale = 1.0;               // multiplies each block's output before it is added (Granite)
   double logits_scale = 1.0;                 // multiplies the logits (Granite: 1/logits_scaling)
+
+  /// Longest sequence that config and scaling declare; 0 when they declare none.
+  std::int64_t context_tokens() const { return std::max(extended_context_tokens, native_context_tokens); }
+
   bool operator==(const ModelSpec&) const = default;
 };
 
@@ -148,7 +153,13 @@ struct Weight {
   std::string gguf_name;            // blk.0.attn_q.weight
   bool is_optional = false;         // may be absent from the file (kRopeFrequencies of GGUF)
   bool is_parameter = true;         // counts as a parameter (buffers do not)
+
+  /// Product of the shape; read_spec bounds the figures of a config so that it fits 63 bits.
+  std::int64_t elements() const;
 };
+
+/// The tensor that the artifact holds for a weight, under its form's name for it; null when there is none.
+const artifact::Tensor* find_tensor(const artifact::Artifact& artifact, const Weight& weight);
 
 /// Every weight the spec calls for, in the order of the forward pass. A tied head is not listed twice.
 std::vector<Weight> expected_weights(const ModelSpec& spec);
@@ -166,8 +177,5 @@ Result<ModelSpec> read_spec(const Json& config, std::string_view source);
 /// The object that holds the language model's figures: `config` itself, or the text_config (llm_config, ...)
 /// of a multimodal wrapper. `pointer` gets its JSON pointer ("" or "/text_config").
 const Json& language_config(const Json& config, std::string& pointer);
-
-/// Architectures that read_spec knows, e.g. "LlamaForCausalLM".
-std::vector<std::string_view> known_architectures();
 
 }  // namespace plimsoll::model

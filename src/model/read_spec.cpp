@@ -114,10 +114,4 @@ Result<ModelSpec> read_spec(const artifact::Artifact& artifact) {
   return spec;
 }
 
-std::vector<std::string_view> known_architectures() {
-  std::vector<std::string_view> names;
-  for (const Family& family : families()) names.push_back(family.architecture);
-  return names;
-}
-
 }  // namespace plimsoll::model

@@ -100,6 +100,17 @@ class Lister {
 
 }  // namespace
 
+std::int64_t Weight::elements() const {
+  std::int64_t elements = 1;
+  for (const std::int64_t dimension : shape) elements *= dimension;
+  return elements;
+}
+
+const artifact::Tensor* find_tensor(const artifact::Artifact& artifact, const Weight& weight) {
+  const std::string& name = artifact.form() == artifact::Form::kGguf ? weight.gguf_name : weight.hf_name;
+  return name.empty() ? nullptr : artifact.find(name);
+}
+
 std::vector<Weight> expected_weights(const ModelSpec& spec) {
   return Lister(spec).list();
 }
@@ -108,9 +119,7 @@ std::int64_t count_parameters(const ModelSpec& spec) {
   std::int64_t total = 0;
   for (const Weight& weight : expected_weights(spec)) {
     if (!weight.is_parameter) continue;
-    std::int64_t elements = 1;  // bounded by the limits of key_reader.h: no overflow
-    for (const std::int64_t dimension : weight.shape) elements *= dimension;
-    total += elements;
+    total += weight.elements();
   }
   return total;
 }

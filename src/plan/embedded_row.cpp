@@ -85,6 +85,8 @@ std::vector<std::string> command_of(const Question& question, const EmbeddedAnsw
   if (settings.max_num_seqs) add("--max-num-seqs", std::to_string(*settings.max_num_seqs));
   if (settings.max_num_batched_tokens)
     add("--max-num-batched-tokens", std::to_string(*settings.max_num_batched_tokens));
+  if (settings.memory_utilization)
+    add("--gpu-memory-utilization", fmt::format("{}", *settings.memory_utilization));
   if (settings.threads) add("--threads", std::to_string(*settings.threads));
   return command;
 }
@@ -99,8 +101,8 @@ void add_basis(const Question& question, const EmbeddedAnswer& answer, Row& row)
   row.error_bar = answer.plan.process_base;
   const auto half = static_cast<double>(row.error_bar.value);
   const auto middle = static_cast<double>(row.kv_cache.value);
-  row.basis.push_back({"kv_cache_bytes_per_gpu", "formula", middle - half, middle + half, page});
-  row.basis.push_back({"kv_tokens", "formula", {}, {}, page});
+  row.basis.push_back({"kv_cache_bytes_per_gpu", "assumed", middle - half, middle + half, page});
+  row.basis.push_back({"kv_tokens", "assumed", {}, {}, page});
 }
 
 }  // namespace
@@ -143,10 +145,7 @@ Result<Row> make_embedded_row(const Question& question) {
   row.estimated_max_model_len = answer.longest;
   row.parts = parts_of(answer);
   row.engine_message = answer.message;
-  if (answer.fits)
-    row.log_line = fmt::format(
-        "CPU KV cache size: {} tokens, Maximum concurrency for {} tokens per request: {:.2f}x",
-        with_commas(plan.kv_tokens.value), with_commas(plan.max_model_len.value), plan.max_concurrency);
+  if (answer.fits) row.log_line = memory::capacity_line(plan);
   row.command = command_of(question, answer, compute);
   add_basis(question, answer, row);
   if (question.target && !question.target->is_here)

@@ -24,8 +24,7 @@ std::string short_name(DType dtype) {
 
 std::int64_t length_of(const Question& question) {
   const model::ModelSpec& spec = question.model->spec;
-  return question.settings.max_model_len.value_or(
-      std::max(spec.extended_context_tokens, spec.native_context_tokens));
+  return question.settings.max_model_len.value_or(spec.context_tokens());
 }
 
 void add_parts(const memory::SimplePlan& plan, std::int64_t gpus, Row& row) {

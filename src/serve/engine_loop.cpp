@@ -114,7 +114,7 @@ void EngineLoop::run() {
       }
       publish();
     }
-    fail_all("the server is stopping");
+    fail_all(unavailable("the server is stopping", "server_stopping"));
   } catch (const std::exception& error) {
     // Memory that runs out inside a step ends the engine, not the process: /health tells.
     log_warning(fmt::format("the engine failed: {}", error.what()));
@@ -122,7 +122,7 @@ void EngineLoop::run() {
       const std::lock_guard lock(mutex_);
       is_alive_ = false;
     }
-    fail_all("the engine failed");
+    fail_all(unavailable("the engine has failed; restart the server", "engine_failed"));
     idle_.notify_all();
   }
 }
@@ -152,7 +152,7 @@ void EngineLoop::add(Job job, Clock::time_point arrival) {
   }
   if (!id) {
     metrics_.observe_request(seconds_between(arrival, Clock::now()), engine::FinishReason::kError);
-    active.sink->on_refused(active.ticket, from_error(id.error()));
+    refuse(*active.sink, active.ticket, from_error(id.error()));
     return;
   }
   requests_[active.ticket] = *id;
@@ -188,7 +188,17 @@ void EngineLoop::dispatch(const std::vector<engine::Output>& outputs) {
       requests_.erase(ticket);
       active_.erase(found);
     }
-    sink->on_output(ticket, output);
+    try {
+      sink->on_output(ticket, output);
+    } catch (const std::exception& error) {
+      // The answer could not be built; the job ends, the others go on.
+      log_warning(fmt::format("an answer was given up: {}", error.what()));
+      if (output.finish) continue;
+      Command give_up;
+      give_up.job.ticket = ticket;
+      give_up.reason = engine::FinishReason::kError;
+      apply(std::move(give_up));
+    }
   }
 }
 
@@ -202,19 +212,27 @@ void EngineLoop::publish() {
   if (queued_ + in_engine_ == 0) idle_.notify_all();
 }
 
-void EngineLoop::fail_all(const std::string& why) {
+// A sink that cannot even be refused is left alone: its connection ends with the responder.
+void EngineLoop::refuse(JobSink& sink, Ticket ticket, const ApiError& error) {
+  try {
+    sink.on_refused(ticket, error);
+  } catch (const std::exception& fault) {
+    log_warning(fmt::format("a refusal could not be sent: {}", fault.what()));
+  }
+}
+
+void EngineLoop::fail_all(const ApiError& error) {
   std::vector<Command> rest;
   {
     const std::lock_guard lock(mutex_);
     rest.swap(inbox_);
     queued_ = in_engine_ = 0;
   }
-  const ApiError error = unavailable(why, "server_stopping");
   auto active = std::exchange(active_, {});
   requests_.clear();
-  for (auto& [id, job] : active) job.sink->on_refused(job.ticket, error);
+  for (auto& [id, job] : active) refuse(*job.sink, job.ticket, error);
   for (Command& command : rest)
-    if (command.job.sink) command.job.sink->on_refused(command.job.ticket, error);
+    if (command.job.sink) refuse(*command.job.sink, command.job.ticket, error);
 }
 
 }  // namespace plimsoll::serve

@@ -94,7 +94,8 @@ class EngineLoop {
   void dispatch(const std::vector<engine::Output>& outputs);
   void count(Active& active, const engine::Output& output);
   void publish();
-  void fail_all(const std::string& why);
+  void fail_all(const ApiError& error);
+  void refuse(JobSink& sink, Ticket ticket, const ApiError& error);
   ApiError unavailable(std::string message, std::string code) const;
 
   engine::Engine& engine_;

@@ -75,8 +75,6 @@ Result<LoadedModel> load_model(const LoadOptions& options) {
 
 std::vector<std::string> startup_lines(const engine::MemoryReport& memory, double load_seconds) {
   const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value) / static_cast<double>(kGiB); };
-  const double concurrency = static_cast<double>(memory.kv_tokens.value) /
-                             static_cast<double>(std::max<std::int64_t>(1, memory.max_model_len.value));
   const Json exact = Json::object({{"weights_bytes", memory.weights.value},
                                    {"kv_cache_bytes", memory.kv_cache.value},
                                    {"kv_bytes_per_token", memory.kv_bytes_per_token.value},
@@ -87,8 +85,7 @@ std::vector<std::string> startup_lines(const engine::MemoryReport& memory, doubl
       fmt::format("Model loading took {:.2f} GiB memory and {:.6f} seconds", gib(memory.weights),
                   load_seconds),
       fmt::format("Available KV cache memory: {:.2f} GiB", gib(memory.kv_cache)),
-      fmt::format("CPU KV cache size: {} tokens, Maximum concurrency for {} tokens per request: {:.2f}x",
-                  with_commas(memory.kv_tokens.value), with_commas(memory.max_model_len.value), concurrency),
+      memory.capacity_line,
       "plimsoll memory: " + dump(exact),
   };
 }

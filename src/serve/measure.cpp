@@ -20,9 +20,11 @@ std::optional<std::string> only_kind(const model::ModelSpec& spec) {
 }
 
 Result<KvMeasurement> measure_one(const LoadOptions& options, std::int64_t length) {
-  if (length < 1)
-    return fail(ErrorCode::kUsage, fmt::format("a sequence has at least 1 token, got {}", length),
-                "--measure");
+  // One more token must still be a length that the engine takes.
+  constexpr std::int64_t kLongest = INT32_MAX - 1;
+  if (length < 1 || length > kLongest)
+    return fail(ErrorCode::kUsage, fmt::format("a sequence of {} tokens cannot be measured", length),
+                "--measure", fmt::format("choose 1 to {}", kLongest));
   LoadOptions asked = options;
   asked.engine.enable_prefix_caching = false;
   asked.engine.max_num_seqs = 1;

@@ -6,11 +6,11 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <map>
 #include <mutex>
+
+#include "base/machine.h"
 
 namespace plimsoll::serve {
 namespace {
@@ -176,15 +176,8 @@ void Metrics::observe_request(double seconds, engine::FinishReason reason) {
 }
 
 std::string Metrics::text() const {
-  state_->resident.Set(static_cast<double>(resident_bytes()));
+  if (const auto resident = resident_bytes()) state_->resident.Set(static_cast<double>(resident->value));
   return prometheus::TextSerializer().Serialize(state_->registry.Collect());
-}
-
-std::int64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::int64_t total_pages = 0, resident_pages = 0;
-  if (!(file >> total_pages >> resident_pages)) return 0;
-  return resident_pages * sysconf(_SC_PAGESIZE);
 }
 
 }  // namespace plimsoll::serve

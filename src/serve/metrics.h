@@ -32,7 +32,4 @@ class Metrics {
   std::unique_ptr<State> state_;
 };
 
-/// Resident bytes of this process, from /proc; 0 where that cannot be read.
-std::int64_t resident_bytes();
-
 }  // namespace plimsoll::serve

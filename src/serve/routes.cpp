@@ -98,24 +98,25 @@ void Routes::handle(http::Request request, std::shared_ptr<http::Responder> resp
 }
 
 void Routes::dispatch(Call call) {
+  try {
+    route(call);
+  } catch (const std::exception& error) {  // memory that ran out: this request's fault alone
+    log_warning(fmt::format("answering {}: {}", call.request.path, error.what()));
+    call.responder->send({.status = 500, .headers = {}, .body = {}});
+  }
+}
+
+void Routes::route(Call& call) {
   const auto& request = call.request;
   if (needs_key(request.path))
     if (const auto error = check_key(request)) return send_error(call, *error);
   std::string allowed;
-  for (const Route& route : table()) {
-    if (request.path != route.path) continue;
-    if (request.method == route.method) {
-      try {
-        (this->*route.action)(call);
-      } catch (const std::exception& error) {
-        log_warning(fmt::format("answering {}: {}", request.path, error.what()));
-        send_error(
-            call,
-            {.status = 500, .message = "the server failed to read this request", .type = "server_error"});
-      }
-      return;
+  for (const Route& known : table()) {
+    if (request.path != known.path) continue;
+    if (request.method == known.method) {
+      return (this->*known.action)(call);
     }
-    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+    allowed += (allowed.empty() ? "" : ", ") + std::string(known.method);
   }
   constexpr std::string_view kModels = "/v1/models/";
   if (request.path.starts_with(kModels)) {
@@ -223,7 +224,7 @@ void Routes::generate(Call& call, Endpoint endpoint) {
   SessionSettings settings;
   settings.id = (endpoint == Endpoint::kChat ? "chatcmpl-" : "cmpl-") + call.request_id;
   settings.created = std::time(nullptr);
-  settings.headers = std::move(call.headers);
+  settings.headers = call.headers;  // an error that follows still needs its own
   if (request->user == "plimsoll-fault") settings.fail_after_tokens = options_.fail_after_tokens;
   std::make_shared<Session>(std::move(*request), context_, loop_, call.responder, std::move(settings))
       ->start();

@@ -49,6 +49,7 @@ class Routes {
   static const std::vector<Route>& table();
 
   void dispatch(Call call);
+  void route(Call& call);
   std::optional<ApiError> check_key(const http::Request& request) const;
   void send_json(Call& call, const Json& body, int status = 200);
   void send_error(Call& call, const ApiError& error);

@@ -42,11 +42,13 @@ std::vector<Job> Session::make_jobs() {
 
 void Session::start() {
   first_ticket_ = loop_.new_tickets(choices_.size());
-  // The callback holds tickets only: were it to hold the session, the responder would own itself.
+  if (auto refused = loop_.submit(make_jobs())) return fail(*refused);
+  // After the jobs, which a cancellation that came first would not find; a peer that has gone meanwhile is
+  // told at once. The callback holds tickets only: were it to hold the session, the responder would own
+  // itself.
   responder_->on_disconnect([loop = &loop_, first = first_ticket_, count = choices_.size()] {
     for (std::size_t i = 0; i < count; ++i) loop->cancel(first + i);
   });
-  if (auto refused = loop_.submit(make_jobs())) fail(*refused);
 }
 
 void Session::on_output(Ticket ticket, const engine::Output& output) {

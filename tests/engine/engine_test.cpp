@@ -8,6 +8,7 @@
 #include <map>
 
 #include "artifact/artifact.h"
+#include "memory/memory.h"
 #include "model/model.h"
 #include "tests/engine/loading.h"
 #include "tests/testing/golden.h"
@@ -93,6 +94,42 @@ TEST(Engine, PreemptionChangesNothingButTheOrder) {
   for (std::size_t i = 0; i < prompts.size(); ++i)
     EXPECT_EQ(together[i].tokens, run_alone(*roomy, prompts[i], greedy(60)).tokens);
   EXPECT_EQ(tight->stats().blocks_used.value, 0);
+}
+
+// Rows of the prompt were once written a second time, after they had been handed out.
+TEST(Engine, APreemptedRequestGivesItsPromptRowsOnce) {
+  auto options = small_options(ComputeMode::kFloat32);
+  options.num_blocks = 12;
+  options.max_model_len = 128;
+  const auto engine = load_model(plain_model(), options);
+  ASSERT_TRUE(engine);
+  auto params = greedy(60);
+  params.return_prompt_logits = true;
+  params.prompt_logprobs = 1;
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(engine->add(prompt_of(40, i), params));
+  int reports = 0, finished = 0;
+  while (engine->has_work())
+    for (const auto& output : engine->step()) {
+      reports += output.prompt_logits.empty() ? 0 : 1;
+      for (const auto& row : output.prompt_logits) EXPECT_EQ(row.size(), 512u);
+      finished += output.finish ? 1 : 0;
+    }
+  EXPECT_GT(engine->stats().preemptions, 0);
+  EXPECT_EQ(reports, 4);
+  EXPECT_EQ(finished, 4);
+}
+
+TEST(Engine, BuffersAreAsLargeAsThePlanSaid) {
+  const auto engine = load_model(plain_model(), small_options(ComputeMode::kAuto));
+  ASSERT_TRUE(engine);
+  const auto artifact = artifact::open(plain_model());
+  const auto spec = model::read_spec(**artifact);
+  memory::EmbeddedOptions sizes;
+  sizes.max_model_len = 512;
+  sizes.max_num_seqs = 8;
+  sizes.max_num_batched_tokens = 64;
+  EXPECT_EQ(engine->memory().workspace, memory::embedded_workspace(*spec, sizes)->total());
+  EXPECT_EQ(engine->memory().weights, memory::stored_weights_bytes(**artifact, *spec));
 }
 
 TEST(Engine, ResidentPagesAreWhatTheFormulaSays) {

@@ -92,6 +92,26 @@ TEST(Sampler, LogitsWithoutANumberChooseNothing) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_FALSE(sampler.choose(std::vector<float>{nan, nan}, 0));
   EXPECT_FALSE(sampler.choose(std::vector<float>{-INFINITY}, 0));
+  EXPECT_FALSE(sampler.choose(std::vector<float>{0, INFINITY}, 0));
+}
+
+// A repetition penalty of 1e-40 once made every logit infinite and the draw empty.
+TEST(Sampler, ExtremesOfEveryParameterStillChooseAToken) {
+  const std::vector<TokenId> prompt = {0, 1, 2, 3, 4};
+  for (const double extreme : {1e-300, 1e-40, 1e-5, 1e5, 1e40, 1e300}) {
+    for (const auto set : {&SamplingParams::temperature, &SamplingParams::repetition_penalty,
+                           &SamplingParams::presence_penalty, &SamplingParams::frequency_penalty,
+                           &SamplingParams::top_p, &SamplingParams::min_p}) {
+      auto params = seeded(1.0);
+      params.*set = extreme;
+      Sampler sampler(params, prompt);
+      for (int i = 0; i < 3; ++i) {
+        const auto token = sampler.choose(kLogits, i);
+        ASSERT_TRUE(token) << extreme;
+        EXPECT_LT(*token, 5);
+      }
+    }
+  }
 }
 
 TEST(Logprobs, AreTheLogSoftmaxWithTiesByLowerId) {

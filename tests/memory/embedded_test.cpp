@@ -62,6 +62,40 @@ TEST(Embedded, AnExampleByHand) {
   EXPECT_EQ(answer->plan.peak.value, 1'000'000 + 21 * 8192 + answer->plan.workspace.value + 64 * kMiB);
 }
 
+TEST(Embedded, APoolBeyondAllMemoryDoesNotFitHoweverLarge) {
+  EmbeddedOptions options;
+  options.max_model_len = 128;
+  options.kv_cache_bytes = Bytes(INT64_MAX);
+  const auto answer = size_embedded(llama(kTiny), Bytes(1'000'000), options, Bytes(kGiB));
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(answer->fits);
+  EXPECT_EQ(answer->plan.peak.value, INT64_MAX);
+}
+
+TEST(Embedded, ConcurrencyCountsWholeBlocksInTheLogLineToo) {
+  EmbeddedOptions options;
+  options.max_model_len = 100;  // 7 blocks
+  options.num_blocks = 20;
+  const auto plan = plan_embedded(llama(kTiny), Bytes(1'000'000), options, Bytes(kGiB));
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(capacity_line(*plan),
+            "CPU KV cache size: 320 tokens, Maximum concurrency for 100 tokens per request: 2.86x");
+}
+
+TEST(Embedded, OptionsThatTheEngineWouldRefuseAreRefused) {
+  for (const auto& change :
+       std::vector<void (*)(EmbeddedOptions&)>{[](EmbeddedOptions& o) { o.block_size = kMaxBlockSize + 1; },
+                                               [](EmbeddedOptions& o) { o.max_num_seqs = 100'000; },
+                                               [](EmbeddedOptions& o) { o.max_num_batched_tokens = 0; },
+                                               [](EmbeddedOptions& o) { o.max_model_len = 0; }}) {
+    EmbeddedOptions options;
+    change(options);
+    const auto answer = size_embedded(llama(kTiny), Bytes(1'000'000), options, Bytes(kGiB));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, ErrorCode::kUsage);
+  }
+}
+
 TEST(Embedded, Float32DoublesTheCache) {
   EmbeddedOptions options;
   options.compute = EmbeddedCompute::kFloat32;

@@ -33,22 +33,6 @@ TEST(Weights, TheFormulaPagesWorkedCase) {
   }
 }
 
-TEST(Weights, PartsAddUp) {
-  const auto spec = llama(testing::kLlama8B);
-  const auto parts = weight_parts(spec, WeightFormat::kBFloat16);
-  ASSERT_TRUE(parts);
-  EXPECT_EQ(parts->total.value, 16'060'522'496);
-  EXPECT_EQ(parts->embedding.value, 2 * 128256LL * 4096);
-  EXPECT_EQ(parts->output.value, 2 * (128256LL * 4096 + 4096));
-  ASSERT_EQ(parts->layers.size(), 32U);
-  Bytes sum = parts->embedding + parts->output;
-  for (const Bytes layer : parts->layers) {
-    EXPECT_EQ(layer, parts->layers[0]);
-    sum += layer;
-  }
-  EXPECT_EQ(sum, parts->total);
-}
-
 TEST(Weights, OddHalvesAreRoundedUpAndNonsenseIsRefused) {
   EXPECT_EQ(weights_bytes(3, WeightFormat::kInt4)->value, 2);
   EXPECT_EQ(weights_bytes(0, WeightFormat::kInt4)->value, 0);
