@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/utf8.h"
+
 namespace plimsoll {
 
 std::string_view to_string(ErrorCode code) {
@@ -24,10 +26,34 @@ std::string_view to_string(ErrorCode code) {
   return "internal";
 }
 
+namespace {
+
+/// Text that may come from a file or a peer, fit for a terminal: control bytes escaped, a middle that is too
+/// long cut.
+std::string printable(const std::string& text) {
+  constexpr std::size_t kLongest = 1000;
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7F) {
+      shown += c;
+    } else {
+      shown += "\\x";
+      shown += kHex[byte >> 4];
+      shown += kHex[byte & 15];
+    }
+  }
+  if (shown.size() > kLongest) shown.replace(kLongest / 2, shown.size() - kLongest, " ... ");
+  return replace_invalid_utf8(shown);
+}
+
+}  // namespace
+
 std::string Error::describe() const {
-  std::string text = message;
-  if (!where.empty()) text += " (" + where + ")";
-  if (!fix.empty()) text += "\n" + fix;
+  std::string text = printable(message);
+  if (!where.empty()) text += " (" + printable(where) + ")";
+  if (!fix.empty()) text += "\n" + printable(fix);
   return text;
 }
 

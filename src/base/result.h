@@ -32,7 +32,8 @@ struct Error {
   std::string where;    // file and byte offset, JSON pointer, or flag; may be empty
   std::string fix;      // what to do; may be empty
 
-  /// One to three lines for stderr: "message (where)" and, on its own line, the advice.
+  /// One or two lines for stderr: "message (where)" and, on its own line, the advice. Control bytes are
+  /// escaped and very long parts cut: parts of an error may come from a file or a peer.
   std::string describe() const;
 };
 

@@ -94,7 +94,9 @@ int run(Flags& flags) {
   if (!offline) return report_error(flags.common, offline.error());
   if (!flags.is_jsonl) return run_one(flags, **offline);
   std::ios::sync_with_stdio(false);
-  return (*offline)->run_lines(std::cin, std::cout, flags.batch) == 0 ? 0 : exit_status(ErrorCode::kNo);
+  const auto num_failed = (*offline)->run_lines(std::cin, std::cout, flags.batch);
+  if (!num_failed) return report_error(flags.common, num_failed.error());
+  return *num_failed == 0 ? 0 : exit_status(ErrorCode::kNo);
 }
 
 }  // namespace

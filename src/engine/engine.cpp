@@ -47,27 +47,13 @@ struct Request {
   }
 };
 
-// Facts of this engine that the layers' arithmetic does not cover yet: refused by name before anything is
-// loaded.
-Status check_supported(const model::ModelSpec& spec) {
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    const auto& layer = spec.layers[i];
-    const std::string where = fmt::format("layer {}", i);
-    if (!std::holds_alternative<model::Attention>(layer.mixer))
-      return fail(ErrorCode::kUnsupported, "the engine computes attention layers only", where,
-                  "use another engine for " + spec.architecture);
-    if (layer.ffn.kind != model::FfnKind::kDense || !layer.ffn.is_gated ||
-        layer.ffn.activation != model::Activation::kSilu)
-      return fail(ErrorCode::kUnsupported, "the engine computes dense SwiGLU feed-forward layers only", where,
-                  "use another engine for " + spec.architecture);
-  }
-  return {};
+memory::EmbeddedCompute compute_of(ComputeMode mode) {
+  return mode == ComputeMode::kFloat32 ? memory::EmbeddedCompute::kFloat32 : memory::EmbeddedCompute::kAuto;
 }
 
 memory::EmbeddedOptions memory_options(const EngineOptions& options) {
   memory::EmbeddedOptions result;
-  result.compute = options.mode == ComputeMode::kFloat32 ? memory::EmbeddedCompute::kFloat32
-                                                         : memory::EmbeddedCompute::kAuto;
+  result.compute = compute_of(options.mode);
   result.threads = options.threads;
   result.block_size = options.block_size;
   result.max_model_len = options.max_model_len;
@@ -319,10 +305,21 @@ std::vector<Output> PagedEngine::step() {
 
 }  // namespace
 
+Result<Bytes> measure_resident_kv(const model::ModelSpec& spec, ComputeMode mode, int block_size,
+                                  Tokens length) {
+  PLIMSOLL_TRY_VOID(memory::check_embedded(spec));
+  const DType cache_dtype = memory::embedded_kv_dtype(compute_of(mode));
+  const Blocks blocks((length.value + block_size - 1) / block_size);
+  PLIMSOLL_TRY(const KvPool pool, KvPool::create(spec, cache_dtype, blocks, block_size));
+  for (std::int64_t position = 0; position < length.value; ++position)
+    pool.touch(position / block_size, position % block_size);
+  return pool.resident_bytes();
+}
+
 Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Artifact> artifact,
                                              const model::ModelSpec& spec, const EngineOptions& asked) {
   if (const auto broken = artifact::first_error(artifact->findings())) return fail(*broken);
-  PLIMSOLL_TRY_VOID(check_supported(spec));
+  PLIMSOLL_TRY_VOID(memory::check_embedded(spec));
   const Machine machine = read_machine();
   EngineOptions options = asked;
   if (options.threads <= 0) options.threads = machine.num_cpus;

@@ -102,6 +102,12 @@ struct MemoryReport {
 /// Queue, blocks and prefix cache, as the scheduler counts them.
 using EngineStats = schedule::Stats;
 
+/// Bytes that become resident in a pool of its own when keys and values of `length` tokens are written where
+/// a sequence of that length has them: read from the page tables (mincore), not computed. No weights are
+/// needed. Errors: those of the layout (KvPool::create), kUnsupported for what the engine does not compute.
+Result<Bytes> measure_resident_kv(const model::ModelSpec& spec, ComputeMode mode, int block_size,
+                                  Tokens length);
+
 class Engine {
  public:
   /// Loads weights and lays out the pool. Nothing is read of a model that does not fit.

@@ -18,12 +18,14 @@ Result<KvPool> KvPool::create(const model::ModelSpec& spec, DType cache_dtype, B
                               int block_size) {
   KvPool pool;
   pool.dtype_ = cache_dtype;
+  pool.block_size_ = block_size;
   for (const auto& layer : spec.layers) {
     LayerLayout layout;
     layout.offset_bytes = pool.block_bytes_;
     PLIMSOLL_TRY(const Bytes per_token, memory::kv_layer_bytes_per_token(layer, cache_dtype));
     if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) {
       layout.values_offset_bytes = per_token.value / 2 * block_size;
+      layout.kv_heads = attention->kv_heads;
       layout.head_bytes = layout.values_offset_bytes / attention->kv_heads;
     }
     pool.block_bytes_ += per_token.value * block_size;
@@ -54,6 +56,7 @@ KvPool& KvPool::operator=(KvPool&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(block_bytes_, other.block_bytes_);
+  std::swap(block_size_, other.block_size_);
   std::swap(layers_, other.layers_);
   return *this;
 }
@@ -69,6 +72,17 @@ std::byte* KvPool::keys(std::int64_t block, int layer, int kv_head) const {
 
 std::byte* KvPool::values(std::int64_t block, int layer, int kv_head) const {
   return keys(block, layer, kv_head) + layers_[static_cast<std::size_t>(layer)].values_offset_bytes;
+}
+
+void KvPool::touch(std::int64_t block, std::int64_t slot) const {
+  for (int layer = 0; layer < static_cast<int>(layers_.size()); ++layer) {
+    const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
+    const std::int64_t token_bytes = layout.head_bytes / block_size_;
+    for (int head = 0; head < layout.kv_heads; ++head) {
+      std::memset(keys(block, layer, head) + slot * token_bytes, 0, static_cast<std::size_t>(token_bytes));
+      std::memset(values(block, layer, head) + slot * token_bytes, 0, static_cast<std::size_t>(token_bytes));
+    }
+  }
 }
 
 Bytes KvPool::resident_bytes() const {

@@ -36,12 +36,17 @@ class KvPool {
   std::byte* keys(std::int64_t block, int layer, int kv_head) const;
   std::byte* values(std::int64_t block, int layer, int kv_head) const;
 
+  /// Writes zeros where one token of a sequence has its keys and values, in all layers. `slot`: within the
+  /// block.
+  void touch(std::int64_t block, std::int64_t slot) const;
+
   /// Bytes of the region that have pages behind them, as the kernel's page tables say (mincore).
   Bytes resident_bytes() const;
 
  private:
   struct LayerLayout {
-    std::int64_t offset_bytes = 0;         // from the start of a block
+    std::int64_t offset_bytes = 0;  // from the start of a block
+    int kv_heads = 0;
     std::int64_t head_bytes = 0;           // block_size * head_dim elements
     std::int64_t values_offset_bytes = 0;  // from the layer's keys to its values
   };
@@ -50,6 +55,7 @@ class KvPool {
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::int64_t block_bytes_ = 0;
+  int block_size_ = 0;
   std::vector<LayerLayout> layers_;
 };
 

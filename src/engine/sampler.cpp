@@ -77,7 +77,8 @@ void Sampler::penalize(std::vector<float>& logits) const {
 TokenId Sampler::draw(float best) {
   kept_.clear();
   const auto inverse_temperature = static_cast<float>(1.0 / params_.temperature);
-  const double least = params_.min_p > 0 ? std::log(params_.min_p) : -std::numeric_limits<double>::infinity();
+  const double least =
+      params_.min_p > 0 ? std::min(0.0, std::log(params_.min_p)) : -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < adjusted_.size(); ++i) {
     const float scaled = (adjusted_[i] - best) * inverse_temperature;
     if (scaled >= least && scaled > kForbidden) kept_.emplace_back(scaled, static_cast<TokenId>(i));

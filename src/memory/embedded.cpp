@@ -69,8 +69,9 @@ Result<std::int64_t> length_of(const model::ModelSpec& spec, const EmbeddedOptio
     return fail(ErrorCode::kUsage, fmt::format("requests of {} tokens were asked for", length),
                 "--max-model-len", "ask for at least 1");
   if (length < 1)
-    return fail(ErrorCode::kUsage, "the model states no context length, and none was asked for",
-                "--max-model-len", "name the longest request in tokens");
+    return fail(ErrorCode::kMalformed, "the model states no sound context length, and none was asked for",
+                "config.json: /max_position_embeddings",
+                "name the longest request in tokens: --max-model-len");
   if (context > 0 && length > context)
     return fail(ErrorCode::kUsage,
                 fmt::format("requests of {} tokens were asked for, but the model's context is {} tokens",
@@ -79,19 +80,42 @@ Result<std::int64_t> length_of(const model::ModelSpec& spec, const EmbeddedOptio
   return length;
 }
 
-Status check_layers(const model::ModelSpec& spec) {
-  for (const model::Layer& layer : spec.layers)
+}  // namespace
+
+Status check_embedded(const model::ModelSpec& spec) {
+  const std::string instead = "serve it with another engine";
+  if (!spec.quantization.empty())
+    return fail(ErrorCode::kUnsupported,
+                "the embedded engine does not compute with weights quantized by " + spec.quantization,
+                "config.json: /quantization_config", instead + ", or take a GGUF or unquantized version");
+  if (!spec.encoders.empty())
+    return fail(ErrorCode::kUnsupported,
+                "the embedded engine runs no " + spec.encoders.front() + ", and the model has one",
+                "config.json: /" + spec.encoders.front(), instead);
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    const auto& layer = spec.layers[i];
+    const std::string where = fmt::format("layer {}", i);
     if (const auto* state = std::get_if<model::State>(&layer.mixer))
       return fail(ErrorCode::kUnsupported,
-                  "the embedded engine keeps no " + state->kind + " state, which this model has",
-                  "config.json", "serve it with another engine");
+                  "the embedded engine keeps no " + state->kind + " state, which this model has", where,
+                  instead);
+    if (!std::holds_alternative<model::Attention>(layer.mixer))
+      return fail(ErrorCode::kUnsupported, "the embedded engine computes layers of plain attention only",
+                  where, instead);
+    if (layer.ffn.kind != model::FfnKind::kDense || !layer.ffn.is_gated ||
+        layer.ffn.activation != model::Activation::kSilu)
+      return fail(ErrorCode::kUnsupported,
+                  "the embedded engine computes dense SwiGLU feed-forward layers only", where, instead);
+  }
   return {};
 }
+
+namespace {
 
 Result<Division> prepare(const model::ModelSpec& spec, Bytes weights, const EmbeddedOptions& options,
                          std::optional<Bytes> available) {
   PLIMSOLL_TRY_VOID(check(options));
-  PLIMSOLL_TRY_VOID(check_layers(spec));
+  PLIMSOLL_TRY_VOID(check_embedded(spec));
   PLIMSOLL_TRY(const EngineRules rules, rules_for({}));
   Division division{spec, options, rules, weights, available, {}, {}, {}, 0};
   PLIMSOLL_TRY(division.length, length_of(spec, options));
@@ -250,6 +274,10 @@ Result<EmbeddedPlan> plan_embedded(const model::ModelSpec& spec, Bytes stored_we
                                    const EmbeddedOptions& options, std::optional<Bytes> available) {
   PLIMSOLL_TRY(EmbeddedAnswer answer, size_embedded(spec, stored_weights, options, available));
   if (answer.fits) return answer.plan;
+  if (options.kv_cache_bytes && answer.plan.kv_tokens < answer.plan.max_model_len)
+    return fail(
+        ErrorCode::kNo, answer.message, "--kv-cache-memory-bytes",
+        fmt::format("give at least {} bytes, or a smaller --max-model-len", answer.required_kv_cache.value));
   const bool has_length = answer.longest && answer.longest < answer.plan.max_model_len;
   return fail(ErrorCode::kNo, answer.message, "--max-model-len",
               has_length ? fmt::format("start with --max-model-len {}", answer.longest->value)

@@ -15,6 +15,10 @@
 
 namespace plimsoll::memory {
 
+/// Whether the engine computes this architecture at all, whatever the memory.
+/// Errors: kUnsupported naming what it does not do.
+Status check_embedded(const model::ModelSpec& spec);
+
 enum class EmbeddedCompute {
   kAuto,     // KV in bf16
   kFloat32,  // KV in f32; weights stay as stored and are widened row by row
@@ -42,6 +46,8 @@ struct EmbeddedOptions {
 /// Weight rows that a thread of the engine widens to f32 at once; the kernels' own number, which engine
 /// asserts.
 inline constexpr int kWidenedRows = 8;
+/// Sequences whose logits are computed at once; more take several passes over the output head.
+inline constexpr int kLogitRows = 64;
 
 /// The engine's buffers, all f32. T = max_num_batched_tokens; widths are the largest over all layers.
 struct Workspace {
@@ -55,7 +61,7 @@ struct Workspace {
   Bytes gate;              // [T, intermediate]
   Bytes up;                // [T, intermediate]
   Bytes rope_angles;       // [T, rotary_dim]: cosines and sines
-  Bytes logits;            // [max_num_seqs, vocab]
+  Bytes logits;            // [min(max_num_seqs, kLogitRows), vocab]
   Bytes thread_rows;       // [threads, kWidenedRows, max(hidden, intermediate, q_heads * head_dim)]
   Bytes attention_scores;  // [threads, max_model_len]
 

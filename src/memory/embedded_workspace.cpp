@@ -72,7 +72,7 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   space.gate = rows.of(tokens, widths.intermediate);
   space.up = rows.of(tokens, widths.intermediate);
   space.rope_angles = rows.of(tokens, spec.rope.rotary_dim);
-  space.logits = rows.of(options.max_num_seqs, spec.vocab_size);
+  space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);
   space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows,
                               std::max({widths.hidden, widths.intermediate, widths.query}));
   space.attention_scores = rows.of(options.threads, length);

@@ -109,9 +109,11 @@ struct ModelSpec {
   std::int64_t native_context_tokens = 0;    // what the weights were trained for before scaling
   std::int64_t extended_context_tokens = 0;  // reachable with the declared scaling
   std::optional<DType> declared_dtype;       // torch_dtype / dtype of the config
-  double embedding_scale = 1.0;              // multiplies the embedding (Granite, Gemma)
-  double residual_scale = 1.0;               // multiplies each block's output before it is added (Granite)
-  double logits_scale = 1.0;                 // multiplies the logits (Granite: 1/logits_scaling)
+  std::string quantization;           // quant_method of the config (awq, gptq, fp8, ...); empty: as declared
+  std::vector<std::string> encoders;  // vision_config, audio_config: encoders beside the language model
+  double embedding_scale = 1.0;       // multiplies the embedding (Granite, Gemma)
+  double residual_scale = 1.0;        // multiplies each block's output before it is added (Granite)
+  double logits_scale = 1.0;          // multiplies the logits (Granite: 1/logits_scaling)
 
   /// Longest sequence that config and scaling declare; 0 when they declare none.
   std::int64_t context_tokens() const { return std::max(extended_context_tokens, native_context_tokens); }

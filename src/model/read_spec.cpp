@@ -40,7 +40,7 @@ tl::unexpected<Error> unknown(std::string_view shown, std::string where) {
   return fail(ErrorCode::kUnsupported,
               fmt::format("reading the model: architecture \"{}\" is not known here; known are {}", shown,
                           known_list()),
-              std::move(where), "use another model, or add a family");
+              std::move(where), "serve it with another engine");
 }
 
 Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
@@ -93,6 +93,14 @@ Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
   spec.architecture = outer ? *outer : std::string(family->architecture);
   const std::string* type = config["model_type"].as_string();
   spec.model_type = type ? *type : std::string(family->model_type);
+  for (const Json* holder : {&config, &object})
+    if (const Json& quantization = (*holder)["quantization_config"];
+        quantization.is_object() && spec.quantization.empty()) {
+      const std::string* method = quantization["quant_method"].as_string();
+      spec.quantization = method ? *method : "an unnamed method";
+    }
+  for (const char* key : {"vision_config", "audio_config"})
+    if (config[key].is_object()) spec.encoders.emplace_back(key);
   if (!spec.declared_dtype)
     for (const char* key : {"dtype", "torch_dtype"})
       if (const auto* text = config[key].as_string(); text && !spec.declared_dtype)

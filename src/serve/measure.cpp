@@ -19,44 +19,33 @@ std::optional<std::string> only_kind(const model::ModelSpec& spec) {
   return kind;
 }
 
-Result<KvMeasurement> measure_one(const LoadOptions& options, std::int64_t length) {
+Result<KvMeasurement> measure_one(const LoadOptions& options, const model::ModelSpec& spec,
+                                  std::int64_t length) {
   // One more token must still be a length that the engine takes.
   constexpr std::int64_t kLongest = INT32_MAX - 1;
   if (length < 1 || length > kLongest)
     return fail(ErrorCode::kUsage, fmt::format("a sequence of {} tokens cannot be measured", length),
                 "--measure", fmt::format("choose 1 to {}", kLongest));
-  LoadOptions asked = options;
-  asked.engine.enable_prefix_caching = false;
-  asked.engine.max_num_seqs = 1;
-  asked.engine.max_model_len = length + 1;  // the engine wants room for one answer token
-  asked.engine.num_blocks = (length + asked.engine.block_size) / asked.engine.block_size;
-  PLIMSOLL_TRY(const LoadedModel model, load_model(asked));
-  engine::Engine& engine = *model.engine;
-  const Bytes before = engine.resident_kv_bytes();
-  engine::SamplingParams sampling;
-  sampling.max_tokens = 1;  // chosen from the prompt's logits; its own keys and values are never stored
-  sampling.temperature = 0;
-  std::vector<TokenId> prompt(static_cast<std::size_t>(length));
-  for (std::size_t i = 0; i < prompt.size(); ++i)
-    prompt[i] = static_cast<TokenId>(i % static_cast<std::size_t>(engine.vocab_size()));
-  PLIMSOLL_TRY(const engine::RequestId id, engine.add(std::move(prompt), sampling));
-  while (engine.has_work())
-    for (const engine::Output& output : engine.step())
-      if (output.request == id && output.finish == engine::FinishReason::kError)
-        return fail(ErrorCode::kMalformed, output.error, options.model);
-  return KvMeasurement{.tokens = Tokens(length),
-                       .resident = engine.resident_kv_bytes() - before,
-                       .bytes_per_token = engine.memory().kv_bytes_per_token,
-                       .kind = only_kind(model.spec)};
+  // The largest block up to the asked one that the length fills, so that no part of a last block is counted
+  // in.
+  int block_size = options.engine.block_size;
+  while (length % block_size != 0) --block_size;
+  PLIMSOLL_TRY(const Bytes resident,
+               engine::measure_resident_kv(spec, options.engine.mode, block_size, Tokens(length)));
+  return KvMeasurement{
+      .tokens = Tokens(length), .block_size = block_size, .resident = resident, .kind = only_kind(spec)};
 }
 
 }  // namespace
 
 Result<std::vector<KvMeasurement>> measure_kv(const LoadOptions& options,
                                               const std::vector<std::int64_t>& lengths) {
+  PLIMSOLL_TRY(const auto artifact, artifact::open(options.model));
+  if (auto error = artifact::first_error(artifact->findings())) return fail(std::move(*error));
+  PLIMSOLL_TRY(const model::ModelSpec spec, model::read_spec(*artifact));
   std::vector<KvMeasurement> result;
   for (const std::int64_t length : lengths) {
-    PLIMSOLL_TRY(const KvMeasurement one, measure_one(options, length));
+    PLIMSOLL_TRY(const KvMeasurement one, measure_one(options, spec, length));
     result.push_back(one);
   }
   return result;
@@ -69,7 +58,9 @@ Json to_json(const std::vector<KvMeasurement>& measurements, const std::string& 
     if (one.kind) by_kind.push_back(Json::object({{"kind", *one.kind}, {"bytes", one.resident.value}}));
     list.push_back(Json::object({{"tokens", one.tokens.value},
                                  {"kv_cache_bytes", one.resident.value},
-                                 {"kv_bytes_per_token", one.bytes_per_token.value},
+                                 {"block_size", one.block_size},
+                                 {"kv_bytes_per_token", static_cast<double>(one.resident.value) /
+                                                            static_cast<double>(one.tokens.value)},
                                  {"by_kind", std::move(by_kind)}}));
   }
   return Json::object({{"schema", "plimsoll.serve/1"}, {"model", model}, {"measured", std::move(list)}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes of the KV pool does one sequence of so many tokens really occupy? Runs the sequence and asks
-// the system which pages of the pool are resident. One thread calls.
+// How many bytes of the KV pool does one sequence of so many tokens really occupy? Stores a sequence and
+// asks the system which pages of the pool are resident. One thread calls.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@ namespace plimsoll::serve {
 
 struct KvMeasurement {
   Tokens tokens;
-  Bytes resident;                   // that the sequence added to the resident pages of the pool
-  Bytes bytes_per_token;            // as the engine lays it out
+  int block_size = 0;
+  Bytes resident;                   // pages of the pool that hold memory once the sequence is stored
   std::optional<std::string> kind;  // full or sliding when all layers are of one kind
 };
 
-/// Loads the model once per length, with a pool that holds just that sequence, and computes it.
-/// Errors: those of load_model; kUsage when a length is below 1 or beyond the model's context.
+/// Lays out a pool for each length, stores a sequence in it and counts. MODEL may be a lone config: no
+/// weights are read. Errors: those of artifact::open, model::read_spec and engine::measure_resident_kv;
+/// kUsage for a length below 1.
 Result<std::vector<KvMeasurement>> measure_kv(const LoadOptions& options,
                                               const std::vector<std::int64_t>& lengths);
 

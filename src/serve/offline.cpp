@@ -188,7 +188,7 @@ Result<std::unique_ptr<Offline>> Offline::load(const LoadOptions& options) {
   return std::make_unique<Offline>(std::move(model));
 }
 
-std::int64_t Offline::run_lines(std::istream& in, std::ostream& out, int batch) {
+Result<std::int64_t> Offline::run_lines(std::istream& in, std::ostream& out, int batch) {
   LineReader reader(in, static_cast<std::size_t>(batch));
   std::deque<std::unique_ptr<Line>> lines;
   Line::Requests requests;
@@ -213,6 +213,9 @@ std::int64_t Offline::run_lines(std::istream& in, std::ostream& out, int batch) 
       forget(*model_.engine, *lines.front(), requests);
       num_failed += lines.front()->error() ? 1 : 0;
       out << dump(lines.front()->answer()) << '\n' << std::flush;
+      if (!out)
+        return plimsoll::fail(ErrorCode::kUsage, "the answers cannot be written", "stdout",
+                              "check where the output goes");
     }
   }
   return num_failed;

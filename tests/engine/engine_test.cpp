@@ -148,6 +148,16 @@ TEST(Engine, ResidentPagesAreWhatTheFormulaSays) {
   }
 }
 
+TEST(Engine, APoolMeasuredWithoutWeightsIsTheOneThatIsServed) {
+  const auto artifact = artifact::open(plain_model());
+  const auto spec = model::read_spec(**artifact);
+  const auto engine = load_model(plain_model(), small_options(ComputeMode::kAuto));
+  ASSERT_TRUE(engine);
+  run_alone(*engine, prompt_of(480, 1), greedy(1));
+  EXPECT_EQ(measure_resident_kv(*spec, ComputeMode::kAuto, 16, Tokens(480)).value(),
+            engine->resident_kv_bytes());
+}
+
 TEST(Engine, CancelFreesBlocksAtOnceAndReportsIt) {
   const auto engine = load_model(plain_model(), small_options(ComputeMode::kAuto));
   ASSERT_TRUE(engine);

@@ -74,6 +74,7 @@ engine::MemoryReport ScriptedEngine::memory() const {
   report.block_size = 16;
   report.kv_tokens = Tokens(1600);
   report.max_model_len = Tokens(100);
+  report.capacity_line = "CPU KV cache size: 1,600 tokens";
   return report;
 }
 
