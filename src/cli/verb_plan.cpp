@@ -21,7 +21,7 @@ struct PlanFlags {
   std::string max_model_len, kv_cache_bytes, num_blocks, block_size, max_num_seqs, max_num_batched_tokens,
       threads;
   std::string kv_cache_dtype = "auto", dtype = "auto", quantization;
-  double utilization = 0;
+  std::optional<double> utilization;
 };
 
 Result<std::optional<std::int64_t>> size_of(const std::string& text, const char* flag) {
@@ -58,7 +58,7 @@ Result<plan::Settings> settings_of(const PlanFlags& flags) {
   PLIMSOLL_TRY(settings.threads, count_of(flags.threads, "--threads"));
   settings.kv_cache_dtype = flags.kv_cache_dtype;
   settings.dtype = flags.dtype;
-  if (flags.utilization != 0) settings.memory_utilization = flags.utilization;
+  settings.memory_utilization = flags.utilization;
   if (!flags.quantization.empty()) {
     settings.quantization = memory::parse_weight_format(flags.quantization);
     if (!settings.quantization)

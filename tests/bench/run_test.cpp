@@ -200,6 +200,7 @@ TEST(Run, RefusesOptionsThatMakeNoSense) {
   };
   EXPECT_TRUE(refused([](Options& o) { o.num_prompts = 0; }));
   EXPECT_TRUE(refused([](Options& o) { o.max_concurrency = 0; }));
+  EXPECT_TRUE(refused([](Options& o) { o.dataset_output_tokens = 0; }));
   EXPECT_TRUE(refused([](Options& o) { o.request_rate = 0; }));
   EXPECT_TRUE(refused([](Options& o) { o.burstiness = -1; }));
   EXPECT_TRUE(refused([](Options& o) { o.base_url = "localhost:8000"; }));
