@@ -34,6 +34,8 @@ Status check(const Options& options) {
   if (!(options.request_rate > 0)) return refuse("the rate must be above 0 or inf", "--request-rate");
   if (!(options.burstiness > 0)) return refuse("the burstiness must be above 0 or inf", "--burstiness");
   if (options.num_warmups < 0) return refuse("the number of warm-ups is negative", "--num-warmups");
+  if (!checked_sum(options.num_prompts, options.num_warmups))
+    return refuse("prompts and warm-ups together are more than can be counted", "--num-warmups");
   if (!options.endpoint.empty() && !options.endpoint.starts_with('/'))
     return refuse("the endpoint is a path and starts with /", "--endpoint");
   return {};

@@ -49,9 +49,14 @@ bool is_good(const RequestRecord& record, const std::vector<Goal>& goals) {
       }
       case Metric::kTpot:
         return tpot_ms(record).value_or(0) <= goal.limit_ms;  // one token: 0, as in vLLM
-      default:
+      case Metric::kE2el:
         return e2el_ms(record) <= goal.limit_ms;
+      case Metric::kItl:
+      case Metric::kClientQueueTime:
+      case Metric::kE2elIncludingClientQueue:
+        break;
     }
+    check_failed("goal.metric", __FILE__, __LINE__, "a goal is of ttft, tpot or e2el");
   });
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "bench/bench.h"
@@ -199,6 +200,10 @@ TEST(Run, RefusesOptionsThatMakeNoSense) {
     return !result && result.error().code == ErrorCode::kUsage;
   };
   EXPECT_TRUE(refused([](Options& o) { o.num_prompts = 0; }));
+  EXPECT_TRUE(refused([](Options& o) {
+    o.num_prompts = std::numeric_limits<std::int64_t>::max();
+    o.num_warmups = 1;
+  }));
   EXPECT_TRUE(refused([](Options& o) { o.max_concurrency = 0; }));
   EXPECT_TRUE(refused([](Options& o) { o.dataset_output_tokens = 0; }));
   EXPECT_TRUE(refused([](Options& o) { o.request_rate = 0; }));
