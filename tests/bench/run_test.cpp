@@ -192,6 +192,17 @@ TEST(Run, AnEndpointThatIsNotThereIsANetworkError) {
   EXPECT_NE(with_model.error().message.find(gone), std::string::npos);
 }
 
+TEST(Run, AHeaderThatCannotBeSentEndsTheRunBeforeItStarts) {
+  TimetableServer server([](int, const Json&) { return completion(4); });
+  Options options = small_load(server, 3);
+  options.model = "toy";
+  options.headers = {{"Authorization", "Bearer secret\n"}};
+  const auto refused = run(options, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  EXPECT_TRUE(server.requests().empty());
+}
+
 TEST(Run, RefusesOptionsThatMakeNoSense) {
   const auto refused = [](auto change) {
     Options options;
