@@ -39,10 +39,16 @@ int exit_status(ErrorCode code) {
   return 70;
 }
 
-Status write_output(const CommonFlags& flags, std::string_view text) {
-  if (!flags.output.empty()) return write_file(flags.output, text);
+Status write_stdout(std::string_view text) {
   std::cout.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
+  if (!std::cout)
+    return fail(ErrorCode::kUsage, "the result cannot be written", "stdout",
+                "check that the disk is not full and that somebody reads, or give -o FILE");
   return {};
+}
+
+Status write_output(const CommonFlags& flags, std::string_view text) {
+  return flags.output.empty() ? write_stdout(text) : write_file(flags.output, text);
 }
 
 int report_error(const CommonFlags& flags, const Error& error) {
@@ -71,7 +77,9 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int status = app.exit(error);  // prints help, version or the usage error
-    return status == 0 ? 0 : exit_status(ErrorCode::kUsage);
+    if (status != 0) return exit_status(ErrorCode::kUsage);
+    const Status written = write_stdout("");
+    return written ? 0 : report_error({}, written.error());
   }
   try {
     for (const Verb& verb : verbs)

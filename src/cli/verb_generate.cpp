@@ -61,10 +61,12 @@ int run_one(const Flags& flags, serve::Offline& offline) {
   const std::string prompt =
       flags.prompt ? *flags.prompt : std::string(std::istreambuf_iterator<char>(std::cin), {});
   const bool is_streamed = !flags.common.is_json() && flags.common.output.empty();
+  Status written;
   const auto answer = offline.run_one(body_of(flags, prompt), [&](std::string_view text) {
-    if (is_streamed) std::cout << text << std::flush;
+    if (is_streamed && written) written = write_stdout(text);
   });
-  if (is_streamed) std::cout << std::endl;
+  if (is_streamed && written) written = write_stdout("\n");
+  if (!written) return report_error(flags.common, written.error());
   if (!answer)
     return report_error(flags.common,
                         {ErrorCode::kUsage, answer.error().message, answer.error().param.value_or(""), ""});
@@ -78,7 +80,7 @@ int run_one(const Flags& flags, serve::Offline& offline) {
     const std::string* content = answer->at_pointer("/choices/0/text").as_string();
     text = (content ? *content : "") + "\n";
   }
-  const auto written = write_output(flags.common, text);
+  written = write_output(flags.common, text);
   return written ? 0 : report_error(flags.common, written.error());
 }
 

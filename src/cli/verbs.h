@@ -31,7 +31,10 @@ void add_common_flags(CLI::App& verb, CommonFlags& flags);
 /// The one table from error code to exit status.
 int exit_status(ErrorCode code);
 
-/// Writes to stdout or the -o file. Errors: kUsage when the file cannot be written.
+/// Writes to stdout and sees that it arrives. Errors: kUsage when stdout takes no more: a full disk, a closed
+/// pipe.
+Status write_stdout(std::string_view text);
+/// Writes to stdout or the -o file. Errors: kUsage when it cannot be written.
 Status write_output(const CommonFlags& flags, std::string_view text);
 
 /// Prints an error once: one to three lines on stderr, and with --format json the plimsoll.error/1 document
