@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mapped_file.h"
 #include "cli/verbs.h"
 
@@ -64,6 +65,20 @@ int report_error(const CommonFlags& flags, const Error& error) {
   return exit_status(error.code);
 }
 
+namespace {
+
+void apply_log_level(const CommonFlags& flags) {
+  if (flags.quiet) set_log_level(LogLevel::kQuiet);
+  if (!flags.verbose) return;
+  set_log_level(LogLevel::kVerbose);
+  const Machine machine = read_machine();
+  log_debug("plimsoll " PLIMSOLL_VERSION " on " + std::to_string(machine.num_cpus) + " cores of " +
+            (machine.cpu_model.empty() ? "an unknown CPU" : machine.cpu_model) + ", " +
+            (machine.memory_available ? as_gib(*machine.memory_available) : "unknown memory") + " free");
+}
+
+}  // namespace
+
 int run(int argc, char** argv) {
   CLI::App app("plimsoll: from a folder of numbers to served, measured tokens without surprises", "plimsoll");
   app.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
@@ -82,8 +97,11 @@ int run(int argc, char** argv) {
     return written ? 0 : report_error({}, written.error());
   }
   try {
-    for (const Verb& verb : verbs)
-      if (verb.command->parsed()) return verb.run();
+    for (const Verb& verb : verbs) {
+      if (!verb.command->parsed()) continue;
+      apply_log_level(*verb.common);
+      return verb.run();
+    }
   } catch (const std::exception& error) {
     std::cerr << "plimsoll: internal error: " << error.what() << "; please report it\n";
     return exit_status(ErrorCode::kInternal);

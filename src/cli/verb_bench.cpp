@@ -207,7 +207,7 @@ Verb add_bench(CLI::App& app) {
       "  plimsoll bench --num-prompts 64 --max-concurrency 8 --fail-if 'p99_ttft_ms>500'\n"
       "Exit status: 0 the run finished (failed requests are counted), 1 no request succeeded, a limit was\n"
       "broken or the client was too slow, 5 the endpoint cannot be reached.");
-  return {verb, [f] { return run_bench(*f); }};
+  return make_verb(verb, f, run_bench);
 }
 
 }  // namespace plimsoll::cli

@@ -73,7 +73,7 @@ Verb add_demo(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   verb->footer("Examples:\n  plimsoll demo\n  plimsoll demo --model model.gguf -o out --format json");
-  return {verb, [flags] { return run_demo_verb(*flags); }};
+  return make_verb(verb, flags, run_demo_verb);
 }
 
 }  // namespace plimsoll::cli

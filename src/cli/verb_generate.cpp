@@ -5,7 +5,6 @@
 #include <iterator>
 #include <memory>
 
-#include "base/log.h"
 #include "cli/engine_flags.h"
 #include "cli/verbs.h"
 #include "serve/serve.h"
@@ -85,8 +84,6 @@ int run_one(const Flags& flags, serve::Offline& offline) {
 }
 
 int run(Flags& flags) {
-  if (flags.common.quiet) set_log_level(LogLevel::kQuiet);
-  if (flags.common.verbose) set_log_level(LogLevel::kVerbose);
   // Lines in, lines out: an error that stops all of them is a document too.
   if (flags.is_jsonl) flags.common.format = "json";
   auto load = load_options(flags.engine, flags.model);
@@ -134,7 +131,7 @@ Verb add_generate(CLI::App& app) {
       "  echo '{\"prompt_token_ids\":[1,2,3],\"max_tokens\":8,\"temperature\":0}' | plimsoll generate "
       "./model --jsonl\n"
       "  plimsoll generate ./model --jsonl --batch 8 --dtype float32 < requests.jsonl > answers.jsonl");
-  return {verb, [flags] { return run(*flags); }};
+  return make_verb(verb, flags, run);
 }
 
 }  // namespace plimsoll::cli

@@ -113,7 +113,7 @@ Result<plan::Request> request_of(const PlanFlags& flags) {
   return request;
 }
 
-int run_plan(const PlanFlags& flags) {
+int run_plan(PlanFlags& flags) {
   const auto request = request_of(flags);
   if (!request) return report_error(flags.common, request.error());
   const auto plan = plan::make_plan(*request);
@@ -169,7 +169,7 @@ Verb add_plan(CLI::App& app) {
       "  plimsoll plan meta-llama/Llama-3.1-70B --engine any --gpu H100:4 --format json\n"
       "  plimsoll plan --accounting simple\n"
       "Exit status: 0 it fits, 1 it does not, 2 usage, 3 unreadable, 4 not supported.");
-  return {verb, [flags] { return run_plan(*flags); }};
+  return make_verb(verb, flags, run_plan);
 }
 
 }  // namespace plimsoll::cli

@@ -403,7 +403,7 @@ Verb add_tokens(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   for (CLI::App* command : {encode, decode, render})
     command->add_flag("--jsonl", flags->jsonl, "one JSON object per line on stdin and stdout");
-  return {tokens, [=] {
+  return {tokens, {flags, &flags->common}, [=] {
             for (const CLI::App* command : {encode, count})
               flags->has_text = flags->has_text || command->count("--text") > 0;
             if (encode->parsed()) return run_encode(*flags);

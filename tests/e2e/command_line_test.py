@@ -47,3 +47,13 @@ def test_output_that_cannot_be_written_is_an_error(binary, tmp_path):
                                   timeout=120)
         assert done.returncode == 2, arguments
         assert done.stderr.count("cannot be written") == 1, arguments
+
+
+def test_q_and_v_change_what_stderr_says_and_nothing_else(run, golden):
+    arguments = ["inspect", str(golden("artifacts/cfg_yarn_ctx"))]
+    plain, quiet, verbose = run(*arguments), run(*arguments, "-q"), run(*arguments, "-v")
+    assert plain.stderr == quiet.stderr == ""
+    assert re.search(r"^debug .* plimsoll \d+\.\d+\.\d+ on \d+ cores of ", verbose.stderr, re.MULTILINE)
+    assert re.search(r"^debug .* reading \S+config\.json, \d+ bytes$", verbose.stderr, re.MULTILINE)
+    assert plain.stdout == quiet.stdout == verbose.stdout
+    assert plain.returncode == quiet.returncode == verbose.returncode
