@@ -39,7 +39,7 @@ std::span<const GpuFacts> all_gpus() {
 
 }  // namespace plimsoll::facts
 """
-COLUMNS = [("gpu", text), ("vendor", text), ("mem_mib_driver", number), ("mem_note", text), ("bw_GBs", number),
+COLUMNS = [("gpu", text), ("vendor", text), ("mem_mib_driver", number), ("bw_GBs", number),
            ("bf16_dense_TFLOPS", number), ("fp8_dense_TFLOPS", number), ("int8_dense_TOPS", number),
            ("fp4_dense_TFLOPS", number), ("link_GBs_total", number), ("link", text), ("compute_cap", text),
            ("fp8_hw", flag), ("fp4_hw", flag), ("source", text)]

@@ -23,4 +23,15 @@ FindingLevel worst_level(const Findings& findings) {
   return worst;
 }
 
+Json to_json(const Findings& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings)
+    list.push_back(Json::object({{"id", finding.id},
+                                 {"level", to_string(finding.level)},
+                                 {"where", finding.where},
+                                 {"message", finding.message},
+                                 {"fix", finding.fix.empty() ? Json() : Json(finding.fix)}}));
+  return list;
+}
+
 }  // namespace plimsoll

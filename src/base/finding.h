@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
+
 namespace plimsoll {
 
 enum class FindingLevel { kInfo, kWarning, kError };
@@ -32,5 +34,8 @@ using Findings = std::vector<Finding>;
 
 /// The worst level, or nothing worse than info -> kInfo.
 FindingLevel worst_level(const Findings& findings);
+
+/// The array `findings` of every document; a finding without a fix has null there.
+Json to_json(const Findings& findings);
 
 }  // namespace plimsoll

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/log.h"
+
 namespace plimsoll {
 namespace {
 
@@ -32,6 +34,7 @@ Result<std::int64_t> open_regular(const std::string& path, Descriptor& file) {
                 path);
   if (!S_ISREG(status.st_mode))
     return fail(ErrorCode::kMalformed, "expected a regular file, found something else", path);
+  log_debug("reading " + path + ", " + std::to_string(status.st_size) + " bytes");
   return static_cast<std::int64_t>(status.st_size);
 }
 

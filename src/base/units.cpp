@@ -88,6 +88,7 @@ std::optional<std::int64_t> parse_size(const std::string& text) {
     if (error != std::errc{} || end != number.data() + number.size()) return std::nullopt;
     return checked_product(whole, *factor);
   }
+  if (*factor == 1) return std::nullopt;  // there is no part of a token or byte
   double decimal = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), decimal);
   if (error != std::errc{} || end != number.data() + number.size()) return std::nullopt;

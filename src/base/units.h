@@ -54,8 +54,8 @@ std::string as_gb(Bytes bytes);
 std::string as_gib(Bytes bytes);
 
 /// Reads a count or size from a flag as the command line promises it: plain integers; `32k` = 32,000 and
-/// `32K` = 32,768 (also m/M, g/G, t/T); `500MB` = 10^6, `476MiB` = 2^20, with decimals. Nothing when it is
-/// none of these or below 0.
+/// `32K` = 32,768 (also m/M, g/G, t/T); `500MB` = 10^6, `476MiB` = 2^20. Decimals only where a suffix
+/// makes them whole: `22.05GiB`, not `4096.7`. Nothing when it is none of these or below 0.
 std::optional<std::int64_t> parse_size(const std::string& text);
 
 }  // namespace plimsoll

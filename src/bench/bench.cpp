@@ -29,9 +29,13 @@ Status check(const Options& options) {
   if (options.num_prompts < 1) return refuse("there is nothing to send", "--num-prompts");
   if (options.max_concurrency && *options.max_concurrency < 1)
     return refuse("at least one request must be allowed at a time", "--max-concurrency");
+  if (options.dataset_output_tokens && *options.dataset_output_tokens < 1)
+    return refuse("at least one token must be asked of each reply", "--custom-output-len");
   if (!(options.request_rate > 0)) return refuse("the rate must be above 0 or inf", "--request-rate");
   if (!(options.burstiness > 0)) return refuse("the burstiness must be above 0 or inf", "--burstiness");
   if (options.num_warmups < 0) return refuse("the number of warm-ups is negative", "--num-warmups");
+  if (!checked_sum(options.num_prompts, options.num_warmups))
+    return refuse("prompts and warm-ups together are more than can be counted", "--num-warmups");
   if (!options.endpoint.empty() && !options.endpoint.starts_with('/'))
     return refuse("the endpoint is a path and starts with /", "--endpoint");
   return {};

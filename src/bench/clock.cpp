@@ -49,12 +49,13 @@ class Driver {
     for (RequestRecord& record : records) replies_.emplace_back(*this, record);
   }
 
-  Observed run() {
+  Result<Observed> run() {
     const double cpu_before = thread_cpu_s();
     start_ = Clock::now();
     release_due();
     probe_lag();
     client_.run();
+    if (!refusal_) return tl::unexpected(refusal_.error());
     observed_.cpu_s = thread_cpu_s() - cpu_before;
     return std::move(observed_);
   }
@@ -98,8 +99,8 @@ class Driver {
       records_[next_].scheduled_s = records_[next_].eligible_s = load_.shots[next_].at_s;
       queue_.push_back(next_++);
     }
-    if (next_ < load_.shots.size()) client_.at(due(next_), [this] { release_due(); });
     send_queued();
+    if (next_ < load_.shots.size()) client_.at(due(next_), [this] { release_due(); });
   }
 
   void send_queued() {
@@ -110,8 +111,15 @@ class Driver {
       http::Call call{"POST", load_.url.target, load_.headers, load_.shots[shot].body, load_.timeout};
       const auto now = Clock::now();
       records_[shot].sent_s = seconds(now);
-      client_.start(std::move(call), replies_[shot]);
+      refusal_ = client_.start(std::move(call), replies_[shot]);
+      if (!refusal_) return give_up();
     }
+  }
+
+  /// All shots have the headers of the one that the client refused.
+  void give_up() {
+    queue_.clear();
+    next_ = load_.shots.size();
   }
 
   void finished(RequestRecord& record, double at_s) {
@@ -128,7 +136,7 @@ class Driver {
   }
 
   void probe_lag() {
-    if (num_finished_ == records_.size()) return;
+    if (num_finished_ == records_.size() || !refusal_) return;
     const auto asked = Clock::now() + kLagProbe;
     client_.at(asked, [this, asked] {
       observed_.loop_lag_ms.push_back(
@@ -147,6 +155,7 @@ class Driver {
   std::size_t next_ = 0;
   std::int64_t active_ = 0;
   std::size_t num_finished_ = 0;
+  Status refusal_;  // of a request that could not be sent
   Observed observed_;
 };
 

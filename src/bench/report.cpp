@@ -56,7 +56,7 @@ std::string notes(const Summary& s) {
         "(p99). "
         "The figures above are not the server's.\n",
         100 * s.client_cpu_share, two_decimals(s.send_lag_ms.at(99)), two_decimals(s.loop_lag_ms.at(99)));
-  if (std::isfinite(s.requested_rate) && s.achieved_rate && *s.achieved_rate < 0.95 * s.requested_rate)
+  if (is_below_rate(s))
     out += fmt::format("Asked for {:.2f} requests/s, sent {:.2f}: see --max-concurrency and send lag.\n",
                        s.requested_rate, *s.achieved_rate);
   if (s.completed > 0 && s.count_source == CountSource::kChunks)

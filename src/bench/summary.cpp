@@ -12,6 +12,7 @@ namespace {
 // Lags above this distort what users of a fast server would see (token gaps are 5-50 ms).
 constexpr double kNoticeableLagMs = 5;
 constexpr double kHalfACore = 0.5;
+// Below this share of the asked rate the report remarks on it: the jitter of a short run stays above.
 constexpr double kRateTolerance = 0.95;
 
 struct LatencyValues {
@@ -49,9 +50,14 @@ bool is_good(const RequestRecord& record, const std::vector<Goal>& goals) {
       }
       case Metric::kTpot:
         return tpot_ms(record).value_or(0) <= goal.limit_ms;  // one token: 0, as in vLLM
-      default:
+      case Metric::kE2el:
         return e2el_ms(record) <= goal.limit_ms;
+      case Metric::kItl:
+      case Metric::kClientQueueTime:
+      case Metric::kE2elIncludingClientQueue:
+        break;
     }
+    check_failed("goal.metric", __FILE__, __LINE__, "a goal is of ttft, tpot or e2el");
   });
 }
 
@@ -138,9 +144,7 @@ void find_load(const std::vector<RequestRecord>& records, const RunFacts& facts,
   summary.client_cpu_share = facts.duration_s > 0 ? facts.cpu_s / facts.duration_s : 0;
   const bool is_late = summary.send_lag_ms.at(99).value_or(0) > kNoticeableLagMs ||
                        summary.loop_lag_ms.at(99).value_or(0) > kNoticeableLagMs;
-  const bool is_slow = std::isfinite(facts.requested_rate) && summary.achieved_rate && is_late &&
-                       *summary.achieved_rate < kRateTolerance * facts.requested_rate;
-  summary.client_limited = summary.client_cpu_share >= kHalfACore && (is_late || is_slow);
+  summary.client_limited = summary.client_cpu_share >= kHalfACore && is_late;
 }
 
 }  // namespace
@@ -199,6 +203,11 @@ std::vector<Repeated> token_gaps_ms(const RequestRecord& record) {
     since = chunk.at_s;
   }
   return gaps;
+}
+
+bool is_below_rate(const Summary& summary) {
+  return std::isfinite(summary.requested_rate) && summary.achieved_rate &&
+         *summary.achieved_rate < kRateTolerance * summary.requested_rate;
 }
 
 Summary summarize(const std::vector<RequestRecord>& records, const RunFacts& facts) {

@@ -94,14 +94,18 @@ struct Summary {
   std::optional<double> achieved_rate;
   std::optional<double> interarrival_cv2;
   double client_cpu_share = 0;  // of one core
-  /// The client was too slow to be believed. Only with half a core or more used: less means that somebody
-  /// else held the processor or the server was late.
+  /// The client was too slow to be believed: sends or its loop were late. Only with half a core or more used:
+  /// less means that somebody else held the processor. A rate that was not reached is no sign of its own: a
+  /// slow server holds it down through --max-concurrency, and a slow client's sends are late.
   bool client_limited = false;
 
   const Samples& of(Metric metric) const { return latency_ms[static_cast<std::size_t>(metric)]; }
 };
 
 Summary summarize(const std::vector<RequestRecord>& records, const RunFacts& facts);
+
+/// Fewer requests left per second than were asked for, whoever held them back.
+bool is_below_rate(const Summary& summary);
 
 // Of one request; nothing where it is undefined. Milliseconds.
 std::optional<double> ttft_ms(const RequestRecord& record);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mapped_file.h"
 #include "cli/verbs.h"
 
@@ -39,10 +40,16 @@ int exit_status(ErrorCode code) {
   return 70;
 }
 
-Status write_output(const CommonFlags& flags, std::string_view text) {
-  if (!flags.output.empty()) return write_file(flags.output, text);
+Status write_stdout(std::string_view text) {
   std::cout.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
+  if (!std::cout)
+    return fail(ErrorCode::kUsage, "the result cannot be written", "stdout",
+                "check that the disk is not full and that somebody reads, or give -o FILE");
   return {};
+}
+
+Status write_output(const CommonFlags& flags, std::string_view text) {
+  return flags.output.empty() ? write_stdout(text) : write_file(flags.output, text);
 }
 
 int report_error(const CommonFlags& flags, const Error& error) {
@@ -58,6 +65,20 @@ int report_error(const CommonFlags& flags, const Error& error) {
   return exit_status(error.code);
 }
 
+namespace {
+
+void apply_log_level(const CommonFlags& flags) {
+  if (flags.quiet) set_log_level(LogLevel::kQuiet);
+  if (!flags.verbose) return;
+  set_log_level(LogLevel::kVerbose);
+  const Machine machine = read_machine();
+  log_debug("plimsoll " PLIMSOLL_VERSION " on " + std::to_string(machine.num_cpus) + " cores of " +
+            (machine.cpu_model.empty() ? "an unknown CPU" : machine.cpu_model) + ", " +
+            (machine.memory_available ? as_gib(*machine.memory_available) : "unknown memory") + " free");
+}
+
+}  // namespace
+
 int run(int argc, char** argv) {
   CLI::App app("plimsoll: from a folder of numbers to served, measured tokens without surprises", "plimsoll");
   app.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
@@ -71,11 +92,16 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int status = app.exit(error);  // prints help, version or the usage error
-    return status == 0 ? 0 : exit_status(ErrorCode::kUsage);
+    if (status != 0) return exit_status(ErrorCode::kUsage);
+    const Status written = write_stdout("");
+    return written ? 0 : report_error({}, written.error());
   }
   try {
-    for (const Verb& verb : verbs)
-      if (verb.command->parsed()) return verb.run();
+    for (const Verb& verb : verbs) {
+      if (!verb.command->parsed()) continue;
+      apply_log_level(*verb.common);
+      return verb.run();
+    }
   } catch (const std::exception& error) {
     std::cerr << "plimsoll: internal error: " << error.what() << "; please report it\n";
     return exit_status(ErrorCode::kInternal);

@@ -19,8 +19,6 @@ struct BenchFlags {
   CommonFlags common;
   bench::TextFlags text;
   bench::Options options;
-  std::int64_t max_concurrency = 0;
-  std::int64_t dataset_output_tokens = 0;
   double request_timeout_s = 6 * 3600;
   std::string tokenizer;
   bool save_result = false;
@@ -34,7 +32,7 @@ struct BenchFlags {
 
 void add_load_flags(CLI::App& verb, BenchFlags& f) {
   verb.add_option("--num-prompts", f.options.num_prompts, "requests to send")->capture_default_str();
-  verb.add_option("--max-concurrency", f.max_concurrency, "requests under way at most");
+  verb.add_option("--max-concurrency", f.options.max_concurrency, "requests under way at most");
   verb.add_option("--request-rate", f.text.request_rate, "requests per second, or inf: all at once")
       ->capture_default_str();
   verb.add_option("--burstiness", f.text.burstiness,
@@ -61,7 +59,7 @@ void add_dataset_flags(CLI::App& verb, BenchFlags& f) {
       ->capture_default_str();
   verb.add_option("--random-range-ratio", f.options.range_ratio, "lengths vary by this part, 0 to below 1")
       ->capture_default_str();
-  verb.add_option("--custom-output-len,--sharegpt-output-len", f.dataset_output_tokens,
+  verb.add_option("--custom-output-len,--sharegpt-output-len", f.options.dataset_output_tokens,
                   "tokens asked of each reply of a custom or sharegpt prompt");
 }
 
@@ -82,8 +80,6 @@ void add_report_flags(CLI::App& verb, BenchFlags& f) {
 
 Status fill_options(BenchFlags& f) {
   PLIMSOLL_TRY_VOID(bench::apply(f.text, f.options));
-  if (f.max_concurrency != 0) f.options.max_concurrency = f.max_concurrency;
-  if (f.dataset_output_tokens != 0) f.options.dataset_output_tokens = f.dataset_output_tokens;
   if (!(f.request_timeout_s > 0 && f.request_timeout_s < 1e9))
     return fail(ErrorCode::kUsage, "the time limit must be above 0 seconds", "--request-timeout");
   f.options.request_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(f.request_timeout_s * 1e3));
@@ -211,7 +207,7 @@ Verb add_bench(CLI::App& app) {
       "  plimsoll bench --num-prompts 64 --max-concurrency 8 --fail-if 'p99_ttft_ms>500'\n"
       "Exit status: 0 the run finished (failed requests are counted), 1 no request succeeded, a limit was\n"
       "broken or the client was too slow, 5 the endpoint cannot be reached.");
-  return {verb, [f] { return run_bench(*f); }};
+  return make_verb(verb, f, run_bench);
 }
 
 }  // namespace plimsoll::cli

@@ -48,7 +48,8 @@ int run_demo_verb(DemoFlags& flags) {
   const std::string document = dump_pretty(loop::to_json(*result));
   if (const auto written = write_file(options.folder + "/result.json", document); !written)
     return report_error(flags.common, written.error());
-  std::cout << (flags.common.is_json() ? document : loop::to_text(*result)) << std::flush;
+  const auto shown = write_stdout(flags.common.is_json() ? document : loop::to_text(*result));
+  if (!shown) return report_error(flags.common, shown.error());
   for (const auto& level : result->sweep)
     if (level.failed > 0 || level.completed == 0) return exit_status(ErrorCode::kNo);
   return result->log_agrees ? 0 : exit_status(ErrorCode::kNo);
@@ -72,7 +73,7 @@ Verb add_demo(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   verb->footer("Examples:\n  plimsoll demo\n  plimsoll demo --model model.gguf -o out --format json");
-  return {verb, [flags] { return run_demo_verb(*flags); }};
+  return make_verb(verb, flags, run_demo_verb);
 }
 
 }  // namespace plimsoll::cli

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <memory>
 
-#include "base/log.h"
 #include "cli/engine_flags.h"
 #include "cli/verbs.h"
 #include "serve/serve.h"
@@ -61,10 +60,12 @@ int run_one(const Flags& flags, serve::Offline& offline) {
   const std::string prompt =
       flags.prompt ? *flags.prompt : std::string(std::istreambuf_iterator<char>(std::cin), {});
   const bool is_streamed = !flags.common.is_json() && flags.common.output.empty();
+  Status written;
   const auto answer = offline.run_one(body_of(flags, prompt), [&](std::string_view text) {
-    if (is_streamed) std::cout << text << std::flush;
+    if (is_streamed && written) written = write_stdout(text);
   });
-  if (is_streamed) std::cout << std::endl;
+  if (is_streamed && written) written = write_stdout("\n");
+  if (!written) return report_error(flags.common, written.error());
   if (!answer)
     return report_error(flags.common,
                         {ErrorCode::kUsage, answer.error().message, answer.error().param.value_or(""), ""});
@@ -78,13 +79,11 @@ int run_one(const Flags& flags, serve::Offline& offline) {
     const std::string* content = answer->at_pointer("/choices/0/text").as_string();
     text = (content ? *content : "") + "\n";
   }
-  const auto written = write_output(flags.common, text);
+  written = write_output(flags.common, text);
   return written ? 0 : report_error(flags.common, written.error());
 }
 
 int run(Flags& flags) {
-  if (flags.common.quiet) set_log_level(LogLevel::kQuiet);
-  if (flags.common.verbose) set_log_level(LogLevel::kVerbose);
   // Lines in, lines out: an error that stops all of them is a document too.
   if (flags.is_jsonl) flags.common.format = "json";
   auto load = load_options(flags.engine, flags.model);
@@ -134,7 +133,7 @@ Verb add_generate(CLI::App& app) {
       "  echo '{\"prompt_token_ids\":[1,2,3],\"max_tokens\":8,\"temperature\":0}' | plimsoll generate "
       "./model --jsonl\n"
       "  plimsoll generate ./model --jsonl --batch 8 --dtype float32 < requests.jsonl > answers.jsonl");
-  return {verb, [flags] { return run(*flags); }};
+  return make_verb(verb, flags, run);
 }
 
 }  // namespace plimsoll::cli

@@ -67,7 +67,7 @@ Verb add_inspect(CLI::App& app) {
       "  plimsoll inspect model.gguf --format json\n"
       "  plimsoll inspect ./model --deep\n"
       "  plimsoll inspect config.json --max-model-len 32K --kv-cache-dtype fp8");
-  return {verb, [flags] { return run_inspect(*flags); }};
+  return make_verb(verb, flags, run_inspect);
 }
 
 }  // namespace plimsoll::cli

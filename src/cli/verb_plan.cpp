@@ -21,7 +21,7 @@ struct PlanFlags {
   std::string max_model_len, kv_cache_bytes, num_blocks, block_size, max_num_seqs, max_num_batched_tokens,
       threads;
   std::string kv_cache_dtype = "auto", dtype = "auto", quantization;
-  double utilization = 0;
+  std::optional<double> utilization;
 };
 
 Result<std::optional<std::int64_t>> size_of(const std::string& text, const char* flag) {
@@ -58,7 +58,7 @@ Result<plan::Settings> settings_of(const PlanFlags& flags) {
   PLIMSOLL_TRY(settings.threads, count_of(flags.threads, "--threads"));
   settings.kv_cache_dtype = flags.kv_cache_dtype;
   settings.dtype = flags.dtype;
-  if (flags.utilization != 0) settings.memory_utilization = flags.utilization;
+  settings.memory_utilization = flags.utilization;
   if (!flags.quantization.empty()) {
     settings.quantization = memory::parse_weight_format(flags.quantization);
     if (!settings.quantization)
@@ -113,7 +113,7 @@ Result<plan::Request> request_of(const PlanFlags& flags) {
   return request;
 }
 
-int run_plan(const PlanFlags& flags) {
+int run_plan(PlanFlags& flags) {
   const auto request = request_of(flags);
   if (!request) return report_error(flags.common, request.error());
   const auto plan = plan::make_plan(*request);
@@ -169,7 +169,7 @@ Verb add_plan(CLI::App& app) {
       "  plimsoll plan meta-llama/Llama-3.1-70B --engine any --gpu H100:4 --format json\n"
       "  plimsoll plan --accounting simple\n"
       "Exit status: 0 it fits, 1 it does not, 2 usage, 3 unreadable, 4 not supported.");
-  return {verb, [flags] { return run_plan(*flags); }};
+  return make_verb(verb, flags, run_plan);
 }
 
 }  // namespace plimsoll::cli

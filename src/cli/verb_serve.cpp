@@ -54,9 +54,7 @@ int measure(const Flags& flags, const serve::LoadOptions& load) {
   return written ? 0 : report_error(flags.common, written.error());
 }
 
-int run(const Flags& flags) {
-  if (flags.common.quiet) set_log_level(LogLevel::kQuiet);
-  if (flags.common.verbose) set_log_level(LogLevel::kVerbose);
+int run(Flags& flags) {
   auto load = load_options(flags.engine, flags.model);
   if (!load) return report_error(flags.common, load.error());
   if (!flags.measure.empty()) return measure(flags, *load);
@@ -119,7 +117,7 @@ Verb add_serve(CLI::App& app) {
       "  plimsoll serve ./SmolLM2-135M-Instruct.Q4_1.gguf --port 8000\n"
       "  plimsoll serve ./model --max-model-len 4096 --max-num-seqs 32 --served-model-name small\n"
       "  plimsoll serve ./model --measure 1000,4000 --format json");
-  return {verb, [flags] { return run(*flags); }};
+  return make_verb(verb, flags, run);
 }
 
 }  // namespace plimsoll::cli

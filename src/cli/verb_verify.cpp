@@ -48,7 +48,7 @@ Result<verify::Report> report_of(const VerifyFlags& flags) {
   return verify::compare(std::move(log), plan ? &*plan : nullptr, bench ? &*bench : nullptr);
 }
 
-int run_verify(const VerifyFlags& flags) {
+int run_verify(VerifyFlags& flags) {
   const auto report = report_of(flags);
   if (!report) return report_error(flags.common, report.error());
   const std::string text =
@@ -79,7 +79,7 @@ Verb add_verify(CLI::App& app) {
       "Exit status: 0 read, and it agrees with the plan if one was given; 1 it disagrees, or the start "
       "failed;\n"
       "3 nothing recognised.");
-  return {verb, [flags] { return run_verify(*flags); }};
+  return make_verb(verb, flags, run_verify);
 }
 
 }  // namespace plimsoll::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -31,7 +32,10 @@ void add_common_flags(CLI::App& verb, CommonFlags& flags);
 /// The one table from error code to exit status.
 int exit_status(ErrorCode code);
 
-/// Writes to stdout or the -o file. Errors: kUsage when the file cannot be written.
+/// Writes to stdout and sees that it arrives. Errors: kUsage when stdout takes no more: a full disk, a closed
+/// pipe.
+Status write_stdout(std::string_view text);
+/// Writes to stdout or the -o file. Errors: kUsage when it cannot be written.
 Status write_output(const CommonFlags& flags, std::string_view text);
 
 /// Prints an error once: one to three lines on stderr, and with --format json the plimsoll.error/1 document
@@ -39,12 +43,18 @@ Status write_output(const CommonFlags& flags, std::string_view text);
 int report_error(const CommonFlags& flags, const Error& error);
 
 /// A verb registers its subcommand and flags on `app` and returns what runs it; the result is the exit
-/// status.
+/// status. `common` is filled by the parser; -q and -v are applied before `run`, for all verbs in one place.
 using Runner = std::function<int()>;
 struct Verb {
   CLI::App* command = nullptr;
+  std::shared_ptr<const CommonFlags> common;
   Runner run;
 };
+/// The verb whose flags, with the CommonFlags `common` among them, live as long as it does.
+template <class Flags>
+Verb make_verb(CLI::App* command, const std::shared_ptr<Flags>& flags, int (*run)(Flags&)) {
+  return {command, {flags, &flags->common}, [flags, run] { return run(*flags); }};
+}
 Verb add_inspect(CLI::App& app);
 Verb add_plan(CLI::App& app);
 Verb add_tokens(CLI::App& app);

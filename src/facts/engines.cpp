@@ -16,6 +16,13 @@ constexpr std::array<std::pair<EngineName, std::string_view>, 5> kNames{{
     {EngineName::kLlamaCpp, "llama.cpp"},
 }};
 
+struct EngineVersion {
+  EngineName name;
+  std::string_view version;  // "0.33.0"; empty for an engine whose builds are not told apart
+  std::string_view source;
+};
+
+// Newest first within an engine.
 constexpr EngineVersion kVersions[] = {
     {EngineName::kPlimsoll, "0.1.0", "this program"},
     {EngineName::kAny, "", "no engine: the formula alone"},
@@ -72,10 +79,6 @@ std::string_view to_string(EngineName name) {
   for (const auto& [value, text] : kNames)
     if (value == name) return text;
   return "?";
-}
-
-std::span<const EngineVersion> engine_versions() {
-  return kVersions;
 }
 
 Result<EngineChoice> parse_engine(std::string_view text) {

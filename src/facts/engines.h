@@ -4,8 +4,6 @@
 // call.
 #pragma once
 
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,14 +15,6 @@ namespace plimsoll::facts {
 enum class EngineName { kPlimsoll, kAny, kVllm, kSglang, kLlamaCpp };
 /// plimsoll any vllm sglang llama.cpp
 std::string_view to_string(EngineName name);
-
-struct EngineVersion {
-  EngineName name;
-  std::string_view version;  // "0.33.0"; empty for an engine whose builds are not told apart
-  std::string_view source;
-};
-/// All known, newest first within an engine.
-std::span<const EngineVersion> engine_versions();
 
 struct EngineChoice {
   EngineName name = EngineName::kPlimsoll;

@@ -13,10 +13,9 @@
 namespace plimsoll::facts {
 
 struct GpuFacts {
-  std::string_view name;                   // H100-SXM5-80GB
-  std::string_view vendor;                 // NVIDIA AMD Intel Apple
-  std::optional<std::int64_t> memory_mib;  // as the driver reports it; absent for unified memory
-  std::string_view memory_note;
+  std::string_view name;                     // H100-SXM5-80GB
+  std::string_view vendor;                   // NVIDIA AMD Intel Apple
+  std::optional<std::int64_t> memory_mib;    // as the driver reports it; absent for unified memory
   std::optional<double> bandwidth_gb_per_s;  // 10^9 bytes per second
   std::optional<double> bf16_dense_tflops;
   std::optional<double> fp8_dense_tflops;

@@ -75,12 +75,24 @@ struct Flight final : ResponseReader::Sink {
 };
 using FlightPtr = std::shared_ptr<Flight>;
 
+/// A line break would start another header. The value may be a key: no error shows it.
+Status check_headers(const Headers& headers) {
+  for (const auto& [name, value] : headers) {
+    if (name.find_first_of("\r\n") != std::string::npos)
+      return fail(ErrorCode::kUsage, "the name of a header holds a line break");
+    if (value.find_first_of("\r\n") != std::string::npos)
+      return fail(ErrorCode::kUsage, "the value of the header " + name + " holds a line break", {},
+                  "take the line break out, also at the end of a key that was read from a file");
+  }
+  return {};
+}
+
 class AsioClient final : public Client {
  public:
   explicit AsioClient(Url url) : url_(std::move(url)) {}
 
   Status prepare();
-  void start(Call call, ReplySink& sink) override;
+  Status start(Call call, ReplySink& sink) override;
   void at(Clock::time_point when, std::function<void()> work) override;
   void run() override;
 
@@ -122,17 +134,14 @@ std::string AsioClient::serialize(const Call& call) const {
   out += is_ipv6 ? "[" + url_.host + "]" : url_.host;
   if (!is_default_port) out += ":" + std::to_string(url_.port);
   out += "\r\n";
-  for (const auto& [name, value] : call.headers) {
-    // A line break would start another header.
-    if ((name + value).find_first_of("\r\n") != std::string::npos) continue;
-    out += name + ": " + value + "\r\n";
-  }
+  for (const auto& [name, value] : call.headers) out += name + ": " + value + "\r\n";
   if (!call.body.empty() || call.method == "POST")
     out += "Content-Length: " + std::to_string(call.body.size()) + "\r\n";
   return out + "\r\n" + call.body;
 }
 
-void AsioClient::start(Call call, ReplySink& sink) {
+Status AsioClient::start(Call call, ReplySink& sink) {
+  PLIMSOLL_TRY_VOID(check_headers(call.headers));
   auto f = std::make_shared<Flight>(loop_, sink, call.method == "HEAD");
   f->outgoing = serialize(call);
   f->timer.expires_after(call.timeout);
@@ -142,10 +151,14 @@ void AsioClient::start(Call call, ReplySink& sink) {
   while (!idle_.empty()) {
     f->wire = std::move(idle_.back());
     idle_.pop_back();
-    if (f->wire->is_usable()) return send(f);
+    if (f->wire->is_usable()) {
+      send(f);
+      return {};
+    }
     f->wire.reset();
   }
   connect(f);
+  return {};
 }
 
 void AsioClient::at(Clock::time_point when, std::function<void()> work) {

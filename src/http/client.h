@@ -45,7 +45,8 @@ class Client {
   static Result<std::unique_ptr<Client>> create(const Url& url);
   virtual ~Client() = default;
   /// Sends a request; on_end may come before start returns only through run().
-  virtual void start(Call call, ReplySink& sink) = 0;
+  /// Errors: kUsage for a header that holds a line break; nothing is sent then and the sink hears nothing.
+  virtual Status start(Call call, ReplySink& sink) = 0;
   /// Runs `work` on the loop at `when`, at once if that is past.
   virtual void at(std::chrono::steady_clock::time_point when, std::function<void()> work) = 0;
   /// Blocks until no call and no timer is left.

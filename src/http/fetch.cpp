@@ -36,7 +36,7 @@ Result<Response> fetch(std::string_view method, std::string_view url, std::strin
   call.headers.emplace_back("Connection", "close");
   call.body = std::move(body);
   call.timeout = timeout;
-  client->start(std::move(call), collector);
+  PLIMSOLL_TRY_VOID(client->start(std::move(call), collector));
   client->run();
   if (collector.outcome.kind != Outcome::Kind::kComplete)
     return fail(ErrorCode::kNetwork,

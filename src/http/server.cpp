@@ -25,6 +25,7 @@ constexpr std::size_t kMaxAheadBytes = 256 * 1024;
 constexpr std::size_t kMaxDiscardedBytes = std::size_t{64} << 20;
 constexpr std::chrono::seconds kLinger{2};
 constexpr std::chrono::milliseconds kTick{200};
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 struct Connection {
   Connection(std::uint64_t number, tcp::socket peer, const ReadLimits& limits)
@@ -38,6 +39,7 @@ struct Connection {
   std::string outgoing;   // gathered while a write is under way
   std::string in_flight;  // being written
   std::size_t in_flight_sent = 0;
+  std::size_t interim_unsent = 0;  // of `100 Continue`: goes out before, and not from, an Exchange
   std::size_t discarded = 0;
   Clock::time_point deadline = Clock::time_point::max();
   bool is_reading = false;
@@ -170,6 +172,12 @@ void AsioServer::accept() {
 }
 
 void AsioServer::tick() {
+  if (is_stopping_ && connections_.empty()) return;
+  // Armed before the work: a callback that throws must not end all deadlines.
+  ticker_.expires_after(kTick);
+  ticker_.async_wait([this](error_code error) {
+    if (!error) tick();
+  });
   const auto now = Clock::now();
   std::vector<ConnectionPtr> late;
   for (const auto& [id, c] : connections_)
@@ -183,12 +191,7 @@ void AsioServer::tick() {
       close(c);
   }
   if (now >= stop_deadline_) close_all();
-  if (is_stopping_ && connections_.empty()) return;
   accept();
-  ticker_.expires_after(kTick);
-  ticker_.async_wait([this](error_code error) {
-    if (!error) tick();
-  });
 }
 
 void AsioServer::begin_stop(std::chrono::milliseconds drain) {
@@ -252,7 +255,8 @@ void AsioServer::advance(const ConnectionPtr& c) {
   c->is_in_body = c->is_in_body || is_new_body;
   if (is_new || is_new_body) c->deadline = Clock::now() + options_.header_timeout;
   if (c->reader.take_wants_continue()) {
-    c->outgoing += "HTTP/1.1 100 Continue\r\n\r\n";
+    c->outgoing += kContinue;
+    c->interim_unsent += kContinue.size();
     write(c);
   }
 }
@@ -277,6 +281,9 @@ void AsioServer::answer(const ConnectionPtr& c) {
 }
 
 void AsioServer::refuse(const ConnectionPtr& c, int status, std::string_view reason) {
+  // First of all: when `refusal` throws, the next tick closes the connection instead of asking again.
+  c->closes_after = true;
+  c->is_in_request = false;
   Response response;
   if (options_.refusal) {
     response = options_.refusal(status, reason);
@@ -285,8 +292,6 @@ void AsioServer::refuse(const ConnectionPtr& c, int status, std::string_view rea
     response.body = std::string(reason) + "\n";
   }
   response.status = status;
-  c->closes_after = true;
-  c->is_in_request = false;
   Exchange::Traits traits;
   traits.connection = c->id;
   traits.keep_alive = false;
@@ -340,7 +345,9 @@ void AsioServer::on_written(const ConnectionPtr& c, error_code error, std::size_
   if (c->is_closed) return;
   if (error) return close(c);
   c->in_flight_sent += bytes;
-  if (c->exchange) c->exchange->sent(bytes);
+  const std::size_t interim = std::min(bytes, c->interim_unsent);
+  c->interim_unsent -= interim;
+  if (c->exchange) c->exchange->sent(bytes - interim);
   write(c);
 }
 

@@ -174,17 +174,6 @@ Json context_json(const Context& context) {
                        {"sources", std::move(sources)}});
 }
 
-Json findings_json(const Findings& findings) {
-  Json list = Json::array();
-  for (const Finding& finding : findings)
-    list.push_back(Json::object({{"id", finding.id},
-                                 {"level", to_string(finding.level)},
-                                 {"where", finding.where},
-                                 {"message", finding.message},
-                                 {"fix", finding.fix.empty() ? Json() : Json(finding.fix)}}));
-  return list;
-}
-
 Json basis_json(const Report& report) {
   Json basis = Json::object();
   const auto add = [&](const std::string& pointer, const char* source) {
@@ -215,7 +204,7 @@ Json to_json(const Report& report) {
                                 {"multimodal", report.multimodal},
                                 {"support", nullptr},
                                 {"environment", nullptr},
-                                {"findings", findings_json(report.findings)},
+                                {"findings", plimsoll::to_json(report.findings)},
                                 {"verdict", worst == FindingLevel::kInfo ? "ok" : plimsoll::to_string(worst)},
                                 {"basis", basis_json(report)}});
   if (!report.tensors.is_null()) document.set("tensors", report.tensors);

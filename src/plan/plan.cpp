@@ -49,8 +49,7 @@ Result<Row> make_row(const Question& question) {
 Result<Plan> make_plan(const Request& request) {
   if (request.is_simple && request.models.empty()) return make_document_table(request.engine);
   facts::EngineChoice engine = request.engine;
-  if (request.is_simple)
-    engine = {.name = facts::EngineName::kAny, .version = {}, .asked = {}, .findings = {}};
+  if (request.is_simple) engine = any_engine();
   PLIMSOLL_TRY(const memory::EngineRules rules, memory::rules_for(engine));
 
   Plan plan;

@@ -20,17 +20,6 @@ Json text_or_null(const std::string& text) {
   return when(!text.empty(), text);
 }
 
-Json to_json(const Findings& findings) {
-  Json list = Json::array();
-  for (const Finding& finding : findings)
-    list.push_back(Json::object({{"id", finding.id},
-                                 {"level", to_string(finding.level)},
-                                 {"where", finding.where},
-                                 {"message", finding.message},
-                                 {"fix", finding.fix}}));
-  return list;
-}
-
 Json to_json(const std::vector<Lever>& levers) {
   Json list = Json::array();
   for (const Lever& lever : levers)
@@ -119,7 +108,7 @@ Json engine_row(const Row& row) {
       {"performance", nullptr},
       {"command", row.command.empty() ? Json() : std::move(command)},
       {"levers", to_json(row.levers)},
-      {"findings", to_json(row.findings)},
+      {"findings", plimsoll::to_json(row.findings)},
   });
 }
 
@@ -183,7 +172,7 @@ Json to_json(const Plan& plan) {
   }
   document.set("rows", std::move(rows));
   document.set("basis", std::move(basis));
-  document.set("findings", to_json(plan.findings));
+  document.set("findings", plimsoll::to_json(plan.findings));
   return document;
 }
 

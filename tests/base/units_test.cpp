@@ -19,7 +19,8 @@ TEST(Units, SizesReadAsTheCommandLinePromises) {
   EXPECT_EQ(parse_size("500MB"), 500'000'000);
   EXPECT_EQ(parse_size("476MiB"), 476 * kMiB);
   EXPECT_EQ(parse_size("22.05GiB"), 23'676'007'219);
-  for (const char* text : {"", "-1", "x", "1x", "1.2.3", "99999999999999999999", "9000000000T", "1 GB"})
+  for (const char* text : {"", "-1", "x", "1x", "1.2.3", "99999999999999999999", "9000000000T", "1 GB",
+                           "4096.7", "4096.0", "0.5B"})
     EXPECT_FALSE(parse_size(text)) << text;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "bench/bench.h"
@@ -191,6 +192,17 @@ TEST(Run, AnEndpointThatIsNotThereIsANetworkError) {
   EXPECT_NE(with_model.error().message.find(gone), std::string::npos);
 }
 
+TEST(Run, AHeaderThatCannotBeSentEndsTheRunBeforeItStarts) {
+  TimetableServer server([](int, const Json&) { return completion(4); });
+  Options options = small_load(server, 3);
+  options.model = "toy";
+  options.headers = {{"Authorization", "Bearer secret\n"}};
+  const auto refused = run(options, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  EXPECT_TRUE(server.requests().empty());
+}
+
 TEST(Run, RefusesOptionsThatMakeNoSense) {
   const auto refused = [](auto change) {
     Options options;
@@ -199,7 +211,12 @@ TEST(Run, RefusesOptionsThatMakeNoSense) {
     return !result && result.error().code == ErrorCode::kUsage;
   };
   EXPECT_TRUE(refused([](Options& o) { o.num_prompts = 0; }));
+  EXPECT_TRUE(refused([](Options& o) {
+    o.num_prompts = std::numeric_limits<std::int64_t>::max();
+    o.num_warmups = 1;
+  }));
   EXPECT_TRUE(refused([](Options& o) { o.max_concurrency = 0; }));
+  EXPECT_TRUE(refused([](Options& o) { o.dataset_output_tokens = 0; }));
   EXPECT_TRUE(refused([](Options& o) { o.request_rate = 0; }));
   EXPECT_TRUE(refused([](Options& o) { o.burstiness = -1; }));
   EXPECT_TRUE(refused([](Options& o) { o.base_url = "localhost:8000"; }));

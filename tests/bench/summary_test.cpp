@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace plimsoll::bench {
 namespace {
 
@@ -127,6 +129,22 @@ TEST(Summary, TheClientIsBlamedOnlyWhenItWasBusy) {
   EXPECT_FALSE(summarize(records, facts).client_limited);
   facts.loop_lag_ms.assign(100, 20.0);
   EXPECT_TRUE(summarize(records, facts).client_limited);
+}
+
+TEST(Summary, ARateThatAServerHoldsDownIsNotTheClientsFault) {
+  std::vector<RequestRecord> records;
+  for (int i = 0; i < 100; ++i) records.push_back(reply(0.02 * i, {1}));
+  for (RequestRecord& record : records) record.eligible_s = record.sent_s;
+  RunFacts facts;
+  facts.duration_s = 2;
+  facts.cpu_s = 1.8;
+  facts.requested_rate = 100;
+  EXPECT_TRUE(is_below_rate(summarize(records, facts)));
+  EXPECT_FALSE(summarize(records, facts).client_limited);
+  facts.requested_rate = 51;  // within the scatter of random arrivals
+  EXPECT_FALSE(is_below_rate(summarize(records, facts)));
+  facts.requested_rate = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE(is_below_rate(summarize(records, facts)));
 }
 
 TEST(Summary, AnEmptyRunHasNoFigures) {

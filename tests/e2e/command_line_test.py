@@ -2,6 +2,7 @@
 """The promises that hold for the command line as a whole."""
 import json
 import re
+import subprocess
 
 
 def test_version_is_one_line(run):
@@ -28,3 +29,31 @@ def test_an_absent_model_is_unreadable_and_says_so_in_json(run, tmp_path):
     assert done.returncode == 3
     assert json.loads(done.stdout)["schema"] in ("plimsoll.error/1", "plimsoll.inspect/1")
     assert "absent.gguf" in done.stderr
+
+
+def test_output_that_cannot_be_written_is_an_error(binary, tmp_path):
+    chat = tmp_path / "chat.jinja"
+    chat.write_text("{{ messages[0].content }}")
+    line = '{"messages":[{"role":"user","content":"hi"}]}\n'
+    calls = [
+        (["plan", "--accounting", "simple"], ""),
+        (["tokens", "render", "--chat-template", str(chat)], line),
+        (["tokens", "render", "--chat-template", str(chat), "--jsonl"], line * 3),
+        (["--version"], ""),
+    ]
+    for arguments, given in calls:
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([binary, *arguments], input=given, stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=120)
+        assert done.returncode == 2, arguments
+        assert done.stderr.count("cannot be written") == 1, arguments
+
+
+def test_q_and_v_change_what_stderr_says_and_nothing_else(run, golden):
+    arguments = ["inspect", str(golden("artifacts/cfg_yarn_ctx"))]
+    plain, quiet, verbose = run(*arguments), run(*arguments, "-q"), run(*arguments, "-v")
+    assert plain.stderr == quiet.stderr == ""
+    assert re.search(r"^debug .* plimsoll \d+\.\d+\.\d+ on \d+ cores of ", verbose.stderr, re.MULTILINE)
+    assert re.search(r"^debug .* reading \S+config\.json, \d+ bytes$", verbose.stderr, re.MULTILINE)
+    assert plain.stdout == quiet.stdout == verbose.stdout
+    assert plain.returncode == quiet.returncode == verbose.returncode

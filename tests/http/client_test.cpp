@@ -107,6 +107,23 @@ TEST(Fetch, BringsStatusHeadersAndBody) {
   EXPECT_EQ(fetch("GET", running.url("/no"), "", {}, seconds(20))->status, 404);
 }
 
+TEST(Fetch, RefusesHeadersWithLineBreaksAndKeepsTheirValuesSecret) {
+  bool is_asked = false;
+  RunningServer running([&](Request, std::shared_ptr<Responder> responder) {
+    is_asked = true;
+    responder->send({200, {}, ""});
+  });
+  for (const Headers& headers : {Headers{{"Authorization", "Bearer secret\n"}},
+                                 Headers{{"A", "b\r\nX: secret"}}, Headers{{"A: secret\r\nB", "c"}}}) {
+    const auto refused = fetch("GET", running.url("/"), "", headers, seconds(20));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+    EXPECT_EQ(refused.error().describe().find("secret"), std::string::npos);
+  }
+  running.stop(milliseconds(0));
+  EXPECT_FALSE(is_asked);
+}
+
 TEST(Fetch, SaysWhyThereIsNoAnswer) {
   int port = 0;
   {
@@ -178,8 +195,8 @@ TEST(Client, RunsManyCallsAtOnceAndUsesConnectionsAgain) {
   for (int i = 0; i < kCalls; ++i) {
     Counter& second = counters[static_cast<std::size_t>(kCalls + i)];
     Counter& first = counters[static_cast<std::size_t>(i)];
-    first.after = [&] { (*client)->start({"GET", "/again", {}, "", seconds(20)}, second); };
-    (*client)->start({"POST", "/", {}, "body", seconds(20)}, first);
+    first.after = [&] { EXPECT_TRUE((*client)->start({"GET", "/again", {}, "", seconds(20)}, second)); };
+    ASSERT_TRUE((*client)->start({"POST", "/", {}, "body", seconds(20)}, first));
   }
   (*client)->run();
   engine.join();
@@ -201,8 +218,8 @@ TEST(Client, TellsAStreamThatIsCutFromOneThatEnds) {
   auto client = Client::create(*parse_url(running.url("/")));
   Counter whole;
   Counter cut;
-  (*client)->start({"GET", "/whole", {}, "", seconds(20)}, whole);
-  (*client)->start({"GET", "/cut", {}, "", seconds(20)}, cut);
+  ASSERT_TRUE((*client)->start({"GET", "/whole", {}, "", seconds(20)}, whole));
+  ASSERT_TRUE((*client)->start({"GET", "/cut", {}, "", seconds(20)}, cut));
   (*client)->run();
   EXPECT_EQ(whole.outcome.kind, Outcome::Kind::kComplete);
   EXPECT_EQ(cut.outcome.kind, Outcome::Kind::kEarlyClose);

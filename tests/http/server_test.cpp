@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <stdexcept>
 
 #include "tests/http/wire.h"
 
@@ -137,6 +138,21 @@ TEST(Server, InvitesABodyThatWaitsForContinue) {
   EXPECT_EQ(wire.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   wire.send("ok");
   EXPECT_TRUE(wire.read_to_end().ends_with("POST /? ok"));
+}
+
+TEST(Server, ACallbackThatThrowsDoesNotEndTheDeadlinesOfOthers) {
+  ServerOptions options;
+  options.header_timeout = seconds(1);
+  options.refusal = [](int, std::string_view) -> Response { throw std::runtime_error("no page for this"); };
+  RunningServer running(echo, options);
+  Wire first(running.port());
+  first.send("GET / HTTP/1.1\r\nHost:");
+  Wire second(running.port());
+  second.send("GET / HTTP/1.1\r\nHost:");
+  first.read_to_end();
+  EXPECT_TRUE(first.at_end());
+  second.read_to_end();
+  EXPECT_TRUE(second.at_end());
 }
 
 TEST(Server, SlowHeadsAreCutOff) {
