@@ -42,6 +42,38 @@ Json modules_of(const Json& config) {
   return Json::array();
 }
 
+/// Bits of one code, without the block's scale and minimum.
+int code_bits(DType dtype) {
+  switch (dtype) {
+    case DType::kIQ1S:
+    case DType::kIQ1M:
+      return 1;
+    case DType::kQ2K:
+    case DType::kIQ2XXS:
+    case DType::kIQ2XS:
+    case DType::kIQ2S:
+    case DType::kTQ1_0:  // three values; five of them share a byte
+    case DType::kTQ2_0:
+      return 2;
+    case DType::kQ3K:
+    case DType::kIQ3XXS:
+    case DType::kIQ3S:
+      return 3;
+    case DType::kQ5_0:
+    case DType::kQ5_1:
+    case DType::kQ5K:
+      return 5;
+    case DType::kQ6K:
+      return 6;
+    case DType::kQ8_0:
+    case DType::kQ8_1:
+    case DType::kQ8K:
+      return 8;
+    default:
+      return 4;  // q4_0 q4_1 q4_k iq4_nl iq4_xs mxfp4 nvfp4
+  }
+}
+
 Json gguf_quantization(const artifact::Artifact& artifact) {
   std::map<DType, std::int64_t> elements;
   for (const auto& tensor : artifact.tensors())
@@ -52,7 +84,7 @@ Json gguf_quantization(const artifact::Artifact& artifact) {
   const DTypeInfo& type = info(most->first);
   return Json::object({{"method", "gguf"},
                        {"format", type.name},
-                       {"bits", type.block_bytes * 8 / type.block_elements},
+                       {"bits", code_bits(most->first)},
                        {"group_size", type.block_elements},
                        {"version", artifact.config()["general.quantization_version"]},
                        {"desc_act", nullptr},

@@ -14,8 +14,18 @@ std::string count_or_unknown(const std::optional<std::int64_t>& count) {
   return count ? with_commas(*count) : "not known";
 }
 
+/// "16.06 GB, 14.96 GiB"; small sizes in MB, so that their digits show.
+std::string rounded(Bytes bytes) {
+  constexpr std::int64_t kSmall = 100'000'000, kMB = 1'000'000;
+  if (bytes.value >= kSmall) return as_gb(bytes) + ", " + as_gib(bytes);
+  const auto amount = static_cast<double>(bytes.value);
+  return fmt::format("{:.2f} MB, {:.2f} MiB", amount / kMB, amount / kMiB);
+}
+
 std::string size_of(Bytes bytes) {
-  return fmt::format("{} bytes ({}, {})", with_commas(bytes.value), as_gb(bytes), as_gib(bytes));
+  constexpr std::int64_t kTiny = 5'000;  // below it MB shows no digit
+  const std::string exact = with_commas(bytes.value) + " bytes";
+  return bytes.value < kTiny ? exact : fmt::format("{} ({})", exact, rounded(bytes));
 }
 
 void line(std::string& page, std::string_view label, const std::string& value) {
@@ -51,6 +61,19 @@ void add_deciding_values(const Report& report, std::string& page) {
   line(page, "Traffic", report.workload ? traffic(report) : "not known; give --workload");
 }
 
+std::string quantization(const Json& quantized) {
+  const std::string* method = quantized["method"].as_string();
+  const std::string* format = quantized["format"].as_string();
+  std::string text = method ? *method : "method not known";
+  if (format && text != *format) text += " " + *format;
+  if (const auto bits = quantized["bits"].as_integer()) text += fmt::format(", {} bits", *bits);
+  if (const auto group = quantized["group_size"].as_integer(); group && *group > 0)
+    text += fmt::format(", groups of {}", *group);
+  const std::size_t kept = quantized["unquantized_modules"].size();
+  if (kept > 0) text += fmt::format(", {} module{} not quantized", kept, kept == 1 ? "" : "s");
+  return text;
+}
+
 void add_sizes(const Report& report, std::string& page) {
   page += "\n";
   line(page, "Parameters", count_or_unknown(report.parameters.total));
@@ -60,11 +83,12 @@ void add_sizes(const Report& report, std::string& page) {
     line(page, "  " + group.group, with_commas(group.parameters));
   for (const StoredAs& row : report.weights.by_dtype)
     line(page, fmt::format("Stored as {}", name(row.dtype)),
-         fmt::format("{} tensors, {}", with_commas(row.num_tensors), size_of(row.bytes)));
-  if (!report.weights.quantization.is_null()) line(page, "Quantization", dump(report.weights.quantization));
+         fmt::format("{} tensor{}, {}", with_commas(row.num_tensors), row.num_tensors == 1 ? "" : "s",
+                     size_of(row.bytes)));
+  if (!report.weights.quantization.is_null())
+    line(page, "Quantization", quantization(report.weights.quantization));
   for (const StoredAs& row : report.weights.if_stored_as)
-    line(page, fmt::format("If stored as {}", name(row.dtype)),
-         fmt::format("{}, {}", as_gb(row.bytes), as_gib(row.bytes)));
+    line(page, fmt::format("If stored as {}", name(row.dtype)), rounded(row.bytes));
 }
 
 std::string describe(const LayerRun& run) {
@@ -84,7 +108,7 @@ std::string describe(const LayerRun& run) {
 }
 
 void add_structure(const Report& report, std::string& page) {
-  page += "\n";
+  if (!report.layers.empty()) page += "\n";
   for (const LayerRun& run : report.layers)
     line(page,
          run.count == 1 ? fmt::format("Layer {}", run.first)
@@ -103,20 +127,23 @@ void add_structure(const Report& report, std::string& page) {
 
 std::string token_text(const Json& token) {
   const auto id = token["id"].as_integer();
-  return fmt::format("{} {}", id ? std::to_string(*id) : "?", dump(token["text"]));
+  const std::string text = id ? std::to_string(*id) : "?";
+  return token["text"].is_null() ? text : text + " " + dump(token["text"]);
 }
 
 void add_tokens(const Report& report, std::string& page) {
   std::string stops;
   for (const Json& stop : report.tokenizer["stop_ids"].items())
     stops += (stops.empty() ? "" : ", ") + token_text(stop);
-  page += "\n";
+  const Json& templates = report.tokenizer["chat_template"]["sources"];
+  if (!stops.empty() || templates.size() > 0) page += "\n";
   if (!stops.empty()) line(page, "Stops on", stops);
-  for (const Json& source : report.tokenizer["chat_template"]["sources"].items())
+  for (const Json& source : templates.items())
     line(page, "Chat template",
          *source["file"].as_string() + (source["used"].as_bool().value_or(false) ? " (used)" : ""));
   const Json& tensor = report.tensor;
   if (tensor.is_object()) page += "\n" + dump_pretty(tensor);
+  if (report.tensors.size() > 0) page += "\n";
   for (const Json& row : report.tensors.items())
     page += fmt::format("{} {} {} at byte {} of {}, {} bytes\n", *row["name"].as_string(),
                         *row["dtype"].as_string(), dump(row["shape"]),

@@ -43,12 +43,43 @@ memory::EmbeddedOptions options_of(const Question& question, EmbeddedCompute com
   return options;
 }
 
-std::vector<Part> parts_of(const EmbeddedAnswer& answer) {
+std::string limit_of(PoolSource source) {
+  switch (source) {
+    case PoolSource::kDemand:
+      return "max_num_seqs";
+    case PoolSource::kDefaultLimit:
+      return "default_limit";
+    case PoolSource::kFlag:
+      return "flag";
+    case PoolSource::kAvailableMemory:
+      break;
+  }
+  return "memory";
+}
+
+std::string why_of_pool(const EmbeddedAnswer& answer, const memory::EngineRules& rules) {
+  switch (answer.pool_source) {
+    case PoolSource::kDemand:
+      return "all max_num_seqs sequences at full length need no more";
+    case PoolSource::kDefaultLimit:
+      return answer.plan.kv_cache <= rules.default_pool_limit
+                 ? fmt::format("default limit of {} GiB; --kv-cache-memory-bytes for more",
+                               rules.default_pool_limit.value / kGiB)
+                 : "default limit of one request at full length; --kv-cache-memory-bytes for more";
+    case PoolSource::kFlag:
+      return "as the flag says";
+    case PoolSource::kAvailableMemory:
+      break;
+  }
+  return "what is left of the memory";
+}
+
+std::vector<Part> parts_of(const EmbeddedAnswer& answer, const memory::EngineRules& rules) {
   const memory::EmbeddedPlan& plan = answer.plan;
   const memory::Workspace& space = answer.workspace;
   std::vector<Part> parts{
       {"weights", plan.weights, ""},
-      {"kv_cache", plan.kv_cache, ""},
+      {"kv_cache", plan.kv_cache, why_of_pool(answer, rules)},
       {"activation", space.activation(), "rows of max_num_batched_tokens tokens"},
       {"sampler", space.logits, "logits of max_num_seqs sequences"},
       {"attention_workspace", space.attention_scores + space.thread_rows,
@@ -93,16 +124,43 @@ std::vector<std::string> command_of(const Question& question, const EmbeddedAnsw
 
 void add_basis(const Question& question, const EmbeddedAnswer& answer, Row& row) {
   const char* const page = "docs/formulas/embedded_engine.md";
+  add_weights_basis(row, 1);
   if (row.budget && question.target && question.target->is_here)
     row.basis.push_back(
         {"budget_bytes_per_gpu", "measured", {}, {}, "MemAvailable or the control group's limit, now"});
+  // All of the process base may be needed again, or none.
+  const Bytes base = answer.plan.process_base;
+  const Bytes bar = base + row.weights_bar;
+  row.basis.push_back(basis_with_bar(part_field(row, "non_torch"), "assumed", base, base, page));
+  if (row.budget)
+    row.basis.push_back(
+        basis_with_bar(part_field(row, "margin"), "assumed", row.parts.back().bytes, bar, page));
+  if (answer.pool_source != PoolSource::kFlag)
+    row.basis.push_back({"estimated_max_model_len", "assumed", {}, {}, page});
   if (answer.pool_source != PoolSource::kAvailableMemory) return;
-  // The process base is assumed; all of it may be needed again, or none.
-  row.error_bar = answer.plan.process_base;
-  const auto half = static_cast<double>(row.error_bar.value);
-  const auto middle = static_cast<double>(row.kv_cache.value);
-  row.basis.push_back({"kv_cache_bytes_per_gpu", "assumed", middle - half, middle + half, page});
-  row.basis.push_back({"kv_tokens", "assumed", {}, {}, page});
+  row.error_bar = bar;
+  add_pool_basis(row, page);
+}
+
+/// The pool that a flag could ask for within the budget, when only the default limit keeps it smaller.
+std::optional<Bytes> larger_pool(const Question& question, const EmbeddedAnswer& answer) {
+  if (answer.pool_source != PoolSource::kDefaultLimit || !answer.fits) return std::nullopt;
+  const int sequences = question.settings.max_num_seqs.value_or(memory::EmbeddedOptions{}.max_num_seqs);
+  const Bytes block = answer.plan.bytes_per_block;
+  return std::min(block * (answer.available_kv_cache / block), answer.required_kv_cache * sequences);
+}
+
+/// The command, or why there is none.
+void add_command(const Question& question, const EmbeddedAnswer& answer, EmbeddedCompute compute, Row& row) {
+  if (!answer.fits) return;
+  if (question.model->stored_weights) {
+    row.command = command_of(question, answer, compute);
+    return;
+  }
+  row.findings.push_back({"NEEDS_WEIGHTS", FindingLevel::kInfo, FindingKind::kCheckFailed,
+                          question.model->source,
+                          "there are no weight files here, so nothing can be served yet",
+                          "give the folder or the .gguf file with the weights as MODEL"});
 }
 
 }  // namespace
@@ -143,16 +201,18 @@ Result<Row> make_embedded_row(const Question& question) {
   row.max_model_len = plan.max_model_len;
   row.max_concurrency = plan.max_concurrency;
   row.estimated_max_model_len = answer.longest;
-  row.parts = parts_of(answer);
+  row.limited_by = limit_of(answer.pool_source);
+  row.larger_pool = larger_pool(question, answer);
+  row.parts = parts_of(answer, question.rules);
   row.engine_message = answer.message;
   if (answer.fits) row.log_line = memory::capacity_line(plan);
-  row.command = command_of(question, answer, compute);
   add_basis(question, answer, row);
   if (question.target && !question.target->is_here)
     row.findings.push_back(
         {"CPU_ENGINE", FindingLevel::kInfo, FindingKind::kCheckFailed, "--gpu",
          "the embedded engine runs on the CPU; the size given is taken as free main memory",
          "use --here for this machine"});
+  add_command(question, answer, compute, row);
   return row;
 }
 

@@ -11,25 +11,38 @@ class Levers {
  public:
   Levers(const Question& question, const Row& row) : question_(question), row_(row) {}
 
-  /// Asks again with the change; nothing is added when it does not fit even then.
+  /// Asks again with the change; nothing is added when it does not fit even then, or brings nothing.
+  /// Returns whether it was added.
   template <class Change>
-  void add(Lever lever, Change change) {
+  bool add(Lever lever, Change change) {
     Question changed = question_;
     change(changed);
     const auto after = make_row(changed);
-    if (!after || !after->fits) return;
+    if (!after || !after->fits) return false;
+    const bool brings_more =
+        after->kv_tokens > row_.kv_tokens || after->max_concurrency > row_.max_concurrency;
+    if (row_.fits && !brings_more) return false;
+    lever.basis_after = basis_kind(*after);
     if (row_.fits) {
+      lever.basis_before = basis_kind(row_);
       lever.kv_tokens_before = row_.kv_tokens.value;
       lever.requests_before = row_.max_concurrency;
     }
     lever.kv_tokens_after = after->kv_tokens.value;
     lever.requests_after = after->max_concurrency;
     levers_.push_back(std::move(lever));
+    return true;
   }
 
   std::vector<Lever> take() { return std::move(levers_); }
 
  private:
+  static std::string basis_kind(const Row& row) {
+    const auto at = std::find_if(row.basis.begin(), row.basis.end(),
+                                 [](const Basis& basis) { return basis.field == "kv_tokens"; });
+    return at == row.basis.end() ? "" : at->kind;
+  }
+
   const Question& question_;
   const Row& row_;
   std::vector<Lever> levers_;
@@ -48,7 +61,7 @@ Lever lever(std::string id, std::string flag, const std::string& value, std::str
 void add_length(Levers& levers, const Row& row) {
   std::int64_t length = row.max_model_len.value / 2;
   if (!row.fits && row.estimated_max_model_len)
-    length = std::min(length * 2, row.estimated_max_model_len->value);
+    length = std::min(row.max_model_len.value, row.estimated_max_model_len->value);
   if (length < 1) return;
   levers.add(
       lever("max_model_len", "--max-model-len", std::to_string(length),
@@ -65,21 +78,31 @@ void add_simple(Levers& levers, const Row& row, const Question& question) {
                      "measure the quality of answers first"),
                [](Question& q) { q.settings.kv_cache_dtype = "fp8"; });
   const auto stored = memory::parse_weight_format(row.weights_dtype);
-  if (!stored || memory::bits_per_weight(*stored) > 4) {
-    const bool is_wide = !stored || memory::bits_per_weight(*stored) > 8;
-    const auto format = is_wide ? memory::WeightFormat::kFp8 : memory::WeightFormat::kInt4;
+  const int bits = stored ? memory::bits_per_weight(*stored) : 16;
+  for (const auto format : {memory::WeightFormat::kFp8, memory::WeightFormat::kInt4}) {
+    if (memory::bits_per_weight(format) >= bits) continue;
     const std::string text(memory::to_string(format));
-    levers.add(lever("quantization", "--quantization", text, "weights in " + text,
-                     "needs a quantized checkpoint; measure the quality, and take its files' real size"),
-               [&](Question& q) { q.settings.quantization = format; });
+    if (levers.add(lever("quantization", "--quantization", text, "weights in " + text,
+                         "needs a quantized checkpoint; measure the quality, and take its files' real size"),
+                   [&](Question& q) { q.settings.quantization = format; }))
+      break;
   }
-  if (question.target && !question.target->is_here) {
-    const std::int64_t gpus = question.target->count * 2;
-    levers.add(lever("gpus", "--tensor-parallel-size", std::to_string(gpus),
-                     std::to_string(gpus) + " GPUs in place of " + std::to_string(question.target->count),
-                     "the link between the GPUs bounds the speed"),
-               [&](Question& q) { q.target->count = gpus; });
-  }
+  if (!question.target || question.target->is_here) return;
+  const std::int64_t now = question.target->count;
+  for (const std::int64_t gpus : {now * 2, now * 4, now * 8})
+    if (levers.add(lever("gpus", "--gpu", question.target->asked + ":" + std::to_string(gpus),
+                         std::to_string(gpus) + " GPUs in place of " + std::to_string(now),
+                         "the link between the GPUs bounds the speed"),
+                   [&](Question& q) { q.target->count = gpus; }))
+      break;
+}
+
+void add_pool(Levers& levers, const Row& row) {
+  if (!row.larger_pool) return;
+  levers.add(lever("kv_cache_memory_bytes", "--kv-cache-memory-bytes", std::to_string(row.larger_pool->value),
+                   "a KV cache of " + as_gib(*row.larger_pool) + " in place of " + as_gib(row.kv_cache),
+                   "less memory is left for other programs"),
+             [&](Question& q) { q.settings.kv_cache_bytes = row.larger_pool; });
 }
 
 void add_embedded(Levers& levers, const Row& row, const Question& question) {
@@ -99,6 +122,8 @@ void add_embedded(Levers& levers, const Row& row, const Question& question) {
 
 std::vector<Lever> make_levers(const Question& question, const Row& row) {
   Levers levers(question, row);
+  if (!row.can_be) return {};
+  add_pool(levers, row);
   add_length(levers, row);
   if (question.rules.accounting == memory::Accounting::kSimple)
     add_simple(levers, row, question);

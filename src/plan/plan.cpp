@@ -19,6 +19,16 @@ bool Plan::fits() const {
   return is_document_table || std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.fits; });
 }
 
+namespace {
+
+/// How far a real checkpoint may be from the formula. Source: docs/formulas/weights.md, "How sure".
+std::int64_t percent_of_bar(memory::WeightFormat format) {
+  const int bits = memory::bits_per_weight(format);
+  return bits > 8 ? 1 : bits > 4 ? 15 : 40;
+}
+
+}  // namespace
+
 Result<Bytes> weights_of(const Question& question, Row& row) {
   const Model& model = *question.model;
   const bool is_declared =
@@ -36,9 +46,10 @@ Result<Bytes> weights_of(const Question& question, Row& row) {
     row.findings.push_back({"DTYPE_ASSUMED", FindingLevel::kWarning, FindingKind::kCheckFailed, "config.json",
                             "the config declares no dtype; weights are counted as bf16",
                             "give --quantization, or the folder with its weights"});
-  row.basis.push_back(
-      {"weights_bytes_per_gpu", is_assumed ? "assumed" : "formula", {}, {}, "docs/formulas/weights.md"});
-  return memory::weights_bytes(model::count_parameters(model.spec), format);
+  row.weights_basis = is_assumed ? "assumed" : "formula";
+  PLIMSOLL_TRY(const Bytes bytes, memory::weights_bytes(model::count_parameters(model.spec), format));
+  row.weights_bar = Bytes(bytes.value / 100 * percent_of_bar(format));
+  return bytes;
 }
 
 Result<Row> make_row(const Question& question) {
@@ -60,7 +71,8 @@ Result<Plan> make_plan(const Request& request) {
   if (targets.empty()) targets.emplace_back();
   for (const Model& model : request.models) {
     for (const auto& target : targets) {
-      const Question question{&model, target, request.settings, rules, std::max(1, request.machine_threads)};
+      const Question question{
+          &model, target, request.settings, rules, std::max(1, request.machine_threads), !request.is_simple};
       PLIMSOLL_TRY(Row row, make_row(question));
       row.levers = make_levers(question, row);
       plan.rows.push_back(std::move(row));

@@ -33,6 +33,7 @@ Result<Model> catalogue_model(const facts::CatalogueEntry& entry);
 struct Target {
   bool is_here = false;             // this machine
   std::optional<std::string> name;  // of the GPU's row, or of the CPU; absent for a bare size
+  std::string asked;                // name or size as it was given; empty when it was not
   std::int64_t count = 1;
   Bytes memory;                    // of one
   std::optional<Bytes> available;  // free at start, when that is known
@@ -84,8 +85,9 @@ struct Basis {
 
 /// One thing to turn, and what it brings.
 struct Lever {
-  std::string id;  // max_model_len kv_cache_dtype quantization gpus max_num_seqs
+  std::string id;  // kv_cache_memory_bytes max_model_len kv_cache_dtype quantization gpus max_num_seqs
   std::string change, flag, caution;
+  std::string basis_before, basis_after;  // kind of the numbers' Basis; empty: exact
   std::optional<std::int64_t> kv_tokens_before, kv_tokens_after;
   std::optional<double> requests_before, requests_after;
 };
@@ -96,6 +98,7 @@ struct Row {
   std::string weights_dtype, kv_cache_dtype;
   std::optional<Target> target;
   bool fits = false;
+  bool can_be = true;           // false: heads cannot be split so; no number below is known then
   Bytes weights;                // of one GPU
   Bytes total_weights;          // over all GPUs
   std::optional<Bytes> budget;  // of one GPU
@@ -111,7 +114,11 @@ struct Row {
   Tokens max_model_len;
   double max_concurrency = 0;
   std::optional<Tokens> estimated_max_model_len;
-  Bytes error_bar;
+  Bytes error_bar;                   // half width of the band around kv_cache
+  std::string limited_by;            // what decided kv_cache: memory max_num_seqs default_limit flag
+  std::optional<Bytes> larger_pool;  // what a flag could make of kv_cache, when default_limit cut it
+  std::string weights_basis;         // kind of the weights' Basis; empty: exact
+  Bytes weights_bar;                 // over all GPUs
   std::vector<Part> parts;
   std::string engine_message;  // why it refuses; empty when it fits
   std::string log_line;        // the engine's capacity sentence; empty when it has none

@@ -66,16 +66,18 @@ Json gpu_of(const Row& row) {
 Json engine_row(const Row& row) {
   Json command = Json::array();
   for (const std::string& word : row.command) command.push_back(word);
+  const auto known = [&](Bytes amount) { return when(row.can_be, amount.value); };
   Json ranks = Json::array();
-  ranks.push_back(Json::object({{"pipeline_rank", 0},
-                                {"layers", row.num_layers},
-                                {"weights_bytes", row.weights.value},
-                                {"bytes_per_block", bytes(row.bytes_per_block)}}));
+  if (row.can_be)
+    ranks.push_back(Json::object({{"pipeline_rank", 0},
+                                  {"layers", row.num_layers},
+                                  {"weights_bytes", row.weights.value},
+                                  {"bytes_per_block", bytes(row.bytes_per_block)}}));
   const bool has_blocks = row.fits && row.block_size;
   return Json::object({
       {"model", row.model},
       {"title", row.title},
-      {"weights_dtype", row.weights_dtype},
+      {"weights_dtype", text_or_null(row.weights_dtype)},
       {"kv_cache_dtype", row.kv_cache_dtype},
       {"gpu", gpu_of(row)},
       {"tensor_parallel", row.target ? row.target->count : 1},
@@ -85,11 +87,12 @@ Json engine_row(const Row& row) {
       {"decode_context_parallel", 1},
       {"fits", row.fits},
       {"budget_bytes_per_gpu", bytes(row.budget)},
-      {"weights_bytes_per_gpu", row.weights.value},
-      {"kv_cache_bytes_per_gpu", row.kv_cache.value},
-      {"required_kv_cache_bytes_per_gpu", row.required_kv_cache.value},
-      {"kv_bytes_per_token_per_gpu", row.kv_bytes_per_token.value},
-      {"kv_bytes_per_request_per_gpu", row.required_kv_cache.value},
+      {"weights_bytes_per_gpu", known(row.weights)},
+      {"kv_cache_bytes_per_gpu", known(row.kv_cache)},
+      {"kv_cache_limited_by", text_or_null(row.limited_by)},
+      {"required_kv_cache_bytes_per_gpu", known(row.required_kv_cache)},
+      {"kv_bytes_per_token_per_gpu", known(row.kv_bytes_per_token)},
+      {"kv_bytes_per_request_per_gpu", known(row.required_kv_cache)},
       {"block_size", row.block_size},
       {"bytes_per_block", bytes(row.bytes_per_block)},
       {"num_blocks", when(has_blocks, row.num_blocks.value)},
@@ -98,7 +101,7 @@ Json engine_row(const Row& row) {
       {"max_concurrency", when(row.fits, row.max_concurrency)},
       {"estimated_max_model_len",
        row.estimated_max_model_len ? Json(row.estimated_max_model_len->value) : Json()},
-      {"error_bar_bytes", row.error_bar.value},
+      {"error_bar_bytes", known(row.error_bar)},
       {"memory", to_json(row.parts)},
       {"kv_groups", groups_of(row)},
       {"ranks", std::move(ranks)},
@@ -138,15 +141,32 @@ Json figures(const ModelFigures& model) {
                        {"kv_bytes_of_131072_tokens", (model.kv_bytes_per_token * 131072).value}});
 }
 
-void add_basis(const Row& row, bool is_simple, std::size_t index, Json& map) {
+/// Every number of the row in the document that is not exact.
+void add_basis(const Row& row, bool is_simple, std::size_t index, const Json& shown, Json& map) {
+  const std::string place = "/rows/" + std::to_string(index) + "/";
   for (const Basis& basis : row.basis) {
     std::string field = basis.field;
     // The simple rows speak of all GPUs at once.
     if (is_simple && field.ends_with("_per_gpu")) field.resize(field.size() - std::string("_per_gpu").size());
+    if (shown.at_pointer("/" + field).is_null()) continue;
     Json entry = Json::object({{"kind", basis.kind}});
     if (!is_simple) entry.set("low", Json(basis.low)).set("high", Json(basis.high));
     entry.set("source", basis.source);
-    map.set("/rows/" + std::to_string(index) + "/" + field, std::move(entry));
+    map.set(place + field, std::move(entry));
+  }
+  if (is_simple) return;
+  for (std::size_t i = 0; i < row.levers.size(); ++i) {
+    const Lever& lever = row.levers[i];
+    for (const auto& [when, kind] :
+         {std::pair{"_before", lever.basis_before}, {"_after", lever.basis_after}}) {
+      if (kind.empty()) continue;
+      for (const char* quantity : {"kv_tokens", "requests"})
+        map.set(place + "levers/" + std::to_string(i) + "/" + quantity + when,
+                Json::object({{"kind", kind},
+                              {"low", nullptr},
+                              {"high", nullptr},
+                              {"source", "as kv_tokens of the row"}}));
+    }
   }
 }
 
@@ -157,7 +177,7 @@ Json to_json(const Plan& plan) {
   Json basis = Json::object();
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     rows.push_back(plan.is_simple ? simple_row(plan.rows[i]) : engine_row(plan.rows[i]));
-    add_basis(plan.rows[i], plan.is_simple, i, basis);
+    add_basis(plan.rows[i], plan.is_simple, i, rows.items()[i], basis);
   }
   Json document = Json::object({{"schema", "plimsoll.plan/1"}});
   if (plan.is_simple) {

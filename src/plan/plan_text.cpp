@@ -2,6 +2,7 @@
 // A plan for people: every number with its unit, GB for the simple table as the document prints it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "plan/plan.h"
@@ -59,46 +60,82 @@ void append_levers(const Row& row, std::string& out) {
     const auto requests = [](const std::optional<double>& value) {
       return value ? fmt::format("{:.1f}", *value) : std::string("-");
     };
-    fmt::format_to(to, "    {:<28} tokens {} -> {}, requests {} -> {}; {}\n", lever.flag,
+    fmt::format_to(to, "    {:<34} tokens {} -> {}, requests {} -> {}; {}\n", lever.flag,
                    number_or_dash(lever.kv_tokens_before), number_or_dash(lever.kv_tokens_after),
                    requests(lever.requests_before), requests(lever.requests_after), lever.caution);
   }
 }
 
-void append_row(const Row& row, const Plan& plan, std::string& out) {
+std::string where_of(const Row& row) {
+  if (!row.target) return "";
+  return fmt::format("{} x {} ({})", row.target->count, row.target->name.value_or("memory"),
+                     as_gib(row.target->memory));
+}
+
+/// Figures are those of one GPU, except the tokens and requests that all of them hold together.
+void append_figures(const Row& row, const char* each, std::string& out) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}, engine {}{}{}", row.title, to_string(plan.engine.name),
-                 plan.engine.version.empty() ? "" : " ", plan.engine.version);
-  if (row.target)
-    fmt::format_to(to, ", {} x {} ({})", row.target->count, row.target->name.value_or("memory"),
-                   as_gib(row.target->memory));
-  fmt::format_to(to, "\n  {}\n", row.fits ? "fits" : "does not fit: " + row.engine_message);
+  const auto label = [&](const std::string& name) { return name + each; };
   if (row.budget)
-    fmt::format_to(to, "  {:<26} {}\n", "memory that may be used", exact_and_rounded(*row.budget));
+    fmt::format_to(to, "  {:<32} {}\n", label("memory that may be used"), exact_and_rounded(*row.budget));
   for (const Part& part : row.parts)
     if (part.bytes.value > 0)
-      fmt::format_to(to, "  {:<26} {}{}{}\n", part.part, exact_and_rounded(part.bytes),
+      fmt::format_to(to, "  {:<32} {}{}{}\n", label(part.part), exact_and_rounded(part.bytes),
                      part.why.empty() ? "" : "  ", part.why);
-  fmt::format_to(to, "  {:<26} {} bytes ({})\n", "KV per token", with_commas(row.kv_bytes_per_token.value),
-                 row.kv_cache_dtype);
-  fmt::format_to(to, "  {:<26} {} tokens\n", "longest request", with_commas(row.max_model_len.value));
+  if (row.error_bar.value > 0)
+    fmt::format_to(to, "  {:<32} {}  more or less in the KV cache\n", label("error bar"),
+                   exact_and_rounded(row.error_bar));
+  fmt::format_to(to, "  {:<32} {} bytes ({})\n", label("KV per token"),
+                 with_commas(row.kv_bytes_per_token.value), row.kv_cache_dtype);
+  fmt::format_to(to, "  {:<32} {} tokens\n", "longest request", with_commas(row.max_model_len.value));
   if (row.fits) {
-    fmt::format_to(to, "  {:<26} {} tokens", "KV cache holds", with_commas(row.kv_tokens.value));
+    fmt::format_to(to, "  {:<32} {} tokens", "KV cache holds", with_commas(row.kv_tokens.value));
     if (row.block_size)
       fmt::format_to(to, " in {} blocks of {}", with_commas(row.num_blocks.value), *row.block_size);
-    fmt::format_to(to, "\n  {:<26} {:.2f}\n", "requests at full length", row.max_concurrency);
+    fmt::format_to(to, "\n  {:<32} {:.2f}\n", "requests at full length", row.max_concurrency);
   }
   if (row.estimated_max_model_len)
-    fmt::format_to(to, "  {:<26} {} tokens\n", "longest that would fit",
+    fmt::format_to(to, "  {:<32} {} tokens\n", "longest that would fit",
                    with_commas(row.estimated_max_model_len->value));
+}
+
+void append_row(const Row& row, const Plan& plan, std::string& out) {
+  auto to = std::back_inserter(out);
+  const bool is_per_gpu = plan.engine.name == facts::EngineName::kAny && row.target && !row.target->is_here;
+  fmt::format_to(to, "{}{}, engine {}{}{}", row.model, row.title == row.model ? "" : " (" + row.title + ")",
+                 to_string(plan.engine.name), plan.engine.version.empty() ? "" : " ", plan.engine.version);
+  if (row.target) fmt::format_to(to, ", {}", where_of(row));
+  fmt::format_to(to, "\n  {}\n", row.fits ? "fits" : "does not fit: " + row.engine_message);
+  if (row.can_be) append_figures(row, is_per_gpu ? " per GPU" : "", out);
   append_levers(row, out);
   for (const Finding& finding : row.findings)
     fmt::format_to(to, "  {}: {} {}\n", to_string(finding.level), finding.id, finding.message);
-  if (!row.command.empty() && row.fits) {
+  if (!row.command.empty()) {
     fmt::format_to(to, "  command:");
     for (const std::string& word : row.command) fmt::format_to(to, " {}", word);
     fmt::format_to(to, "\n");
   }
+}
+
+bool has_several_models(const Plan& plan) {
+  return std::any_of(plan.rows.begin(), plan.rows.end(),
+                     [&](const Row& row) { return row.model != plan.rows.front().model; });
+}
+
+/// One line for each model and place.
+void append_overview(const Plan& plan, std::string& out) {
+  auto to = std::back_inserter(out);
+  std::size_t width = 5;
+  for (const Row& row : plan.rows) width = std::max(width, row.model.size());
+  fmt::format_to(
+      to,
+      "engine {}; name a MODEL for its parts, levers and command\n{:<{}}  {:<12}  {:>9}  {:>12}  {:>8}  {}\n",
+      to_string(plan.engine.name), "model", width, "answer", "ctx", "tokens", "requests", "where");
+  for (const Row& row : plan.rows)
+    fmt::format_to(to, "{:<{}}  {:<12}  {:>9}  {:>12}  {:>8}  {}\n", row.model, width,
+                   row.fits ? "fits" : "does not fit", with_commas(row.max_model_len.value),
+                   row.fits ? with_commas(row.kv_tokens.value) : "-",
+                   row.fits ? fmt::format("{:.1f}", row.max_concurrency) : "-", where_of(row));
 }
 
 }  // namespace
@@ -107,6 +144,8 @@ std::string to_text(const Plan& plan) {
   std::string out;
   if (plan.is_simple) {
     append_simple(plan, out);
+  } else if (!plan.rows.empty() && has_several_models(plan)) {
+    append_overview(plan, out);
   } else {
     for (const Row& row : plan.rows) {
       if (!out.empty()) out += "\n";

@@ -2,7 +2,10 @@
 // Rows by the simple accounting: `--accounting simple`, `--engine any`, and the document's own table.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "memory/memory.h"
+#include "plan/layout.h"
 #include "plan/rows.h"
 
 namespace plimsoll::plan {
@@ -18,6 +21,10 @@ Result<DType> cache_dtype(const Settings& settings) {
   return *dtype;
 }
 
+Bytes divided_up(Bytes amount, std::int64_t parts) {
+  return Bytes(amount.value / parts + (amount.value % parts != 0 ? 1 : 0));
+}
+
 std::string short_name(DType dtype) {
   return dtype == DType::kF8E4M3 ? "fp8" : std::string(name(dtype));
 }
@@ -27,22 +34,51 @@ std::int64_t length_of(const Question& question) {
   return question.settings.max_model_len.value_or(spec.context_tokens());
 }
 
-void add_parts(const memory::SimplePlan& plan, std::int64_t gpus, Row& row) {
+void add_parts(Bytes reserve, Row& row) {
   row.parts = {
       {"weights", row.weights, ""},
       {"kv_cache", row.kv_cache, ""},
-      {"margin", Bytes(plan.reserve.value / gpus), "activations, graphs, buffers: an assumed reserve"},
+      {"margin", reserve, "activations, graphs, buffers: an assumed reserve"},
   };
   for (const char* part : {"activation", "sampler", "attention_workspace", "moe_workspace", "cuda_graph",
                            "non_torch", "encoder", "processor_cache", "draft", "lora"})
     row.parts.push_back({part, Bytes(0), "within the reserve; the simple accounting does not tell it apart"});
-  row.error_bar = Bytes(plan.reserve.value / gpus);
-  const auto middle = static_cast<double>(row.kv_cache.value);
-  const auto half = static_cast<double>(row.error_bar.value);
+}
+
+void add_basis(Bytes reserve, std::int64_t gpus, Row& row) {
   const char* const page = "docs/formulas/simple_accounting.md";
-  row.basis.push_back({"kv_cache_bytes_per_gpu", "assumed", middle - half, middle + half, page});
-  row.basis.push_back({"kv_tokens", "assumed", {}, {}, page});
-  row.basis.push_back({"max_concurrency", "assumed", {}, {}, page});
+  add_weights_basis(row, gpus);
+  // All of the reserve may be needed again, or none.
+  row.error_bar = reserve + Bytes(row.weights_bar.value / gpus);
+  row.basis.push_back(basis_with_bar(part_field(row, "margin"), "assumed", reserve, reserve, page));
+  row.basis.push_back({"estimated_max_model_len", "assumed", {}, {}, page});
+  add_pool_basis(row, page);
+}
+
+/// A row that says only why it cannot be.
+Row impossible_row(const Question& question, const std::string& cache_dtype, Finding fault) {
+  Row row;
+  row.model = question.model->source;
+  row.title = question.model->title;
+  row.kv_cache_dtype = cache_dtype;
+  row.target = question.target;
+  row.can_be = false;
+  row.max_model_len = Tokens(length_of(question));
+  row.engine_message = fault.message + "; " + fault.fix + ".";
+  row.findings.push_back(std::move(fault));
+  return row;
+}
+
+std::string refusal(const memory::SimpleInput& input, const memory::SimplePlan& plan, bool is_per_gpu) {
+  const char* const each = is_per_gpu ? " per GPU" : "";
+  return fmt::format(
+      "needs {}{}, has {}{}: weights {}, reserve {}, KV cache of one request of {} tokens {}.{}",
+      as_gb(input.weights + plan.reserve + plan.required_kv_cache), each, as_gb(plan.budget), each,
+      as_gb(input.weights), as_gb(plan.reserve), with_commas(input.max_model_len),
+      as_gb(plan.required_kv_cache),
+      plan.longest_model_len.value > 0
+          ? " The longest request that fits has " + with_commas(plan.longest_model_len.value) + " tokens."
+          : "");
 }
 
 }  // namespace
@@ -53,12 +89,21 @@ Result<Row> make_simple_row(const Question& question) {
     return fail(ErrorCode::kUsage, "the simple accounting needs to know how much memory there is", "--gpu",
                 "for example --gpu 24GB:1");
   const Target& target = *question.target;
+  const std::int64_t gpus = target.count;
+  PLIMSOLL_TRY(const DType dtype, cache_dtype(question.settings));
+  if (question.is_split)
+    if (auto fault = layout_fault(model.spec, gpus))
+      return impossible_row(question, short_name(dtype), *fault);
+
+  // Split: the figures are those of one GPU. Not split: of all memory as one sum, as the document counts.
+  const std::int64_t ranks = question.is_split ? gpus : 1;
   Row row;
   memory::SimpleInput input;
-  PLIMSOLL_TRY(input.weights, weights_of(question, row));
-  PLIMSOLL_TRY(const DType dtype, cache_dtype(question.settings));
-  PLIMSOLL_TRY(input.kv_bytes_per_token, memory::kv_bytes_per_token(model.spec, dtype));
-  input.num_gpus = target.count;
+  PLIMSOLL_TRY(row.total_weights, weights_of(question, row));
+  PLIMSOLL_TRY(input.kv_bytes_per_token,
+               memory::kv_bytes_per_token(model.spec, dtype, static_cast<int>(ranks)));
+  input.weights = divided_up(row.total_weights, ranks);
+  input.num_gpus = gpus / ranks;
   input.gpu_memory = target.available.value_or(target.memory);
   input.max_model_len = length_of(question);
   input.memory_utilization = question.settings.memory_utilization.value_or(question.rules.memory_utilization);
@@ -68,33 +113,34 @@ Result<Row> make_simple_row(const Question& question) {
     input.max_model_len = std::min(input.max_model_len, plan.longest_model_len.value);
     PLIMSOLL_TRY(plan, memory::plan_simple(input));
   }
+  const Bytes pool = std::max(Bytes(0), plan.kv_cache);
+  const auto total_pool = checked_product(pool.value, ranks);
+  if (!total_pool)
+    return fail(ErrorCode::kUsage, "the sizes asked for do not fit 63 bits", "--gpu", "ask for less");
 
-  const std::int64_t gpus = target.count;
   row.model = model.source;
   row.title = model.title;
   row.kv_cache_dtype = short_name(dtype);
   row.target = target;
   row.fits = plan.fits;
-  row.total_weights = input.weights;
-  row.weights = Bytes((input.weights.value + gpus - 1) / gpus);
-  row.budget = Bytes(plan.budget.value / gpus);
-  row.total_kv_cache = plan.kv_cache;
-  row.kv_cache = Bytes(plan.kv_cache.value / gpus);
-  row.required_kv_cache = Bytes((plan.required_kv_cache.value + gpus - 1) / gpus);
-  row.kv_bytes_per_token = Bytes((input.kv_bytes_per_token.value + gpus - 1) / gpus);
+  row.weights = divided_up(input.weights, input.num_gpus);
+  row.budget = Bytes(plan.budget.value / input.num_gpus);
+  row.total_kv_cache = Bytes(*total_pool);
+  row.kv_cache = Bytes(pool.value / input.num_gpus);
+  row.limited_by = "memory";
+  row.required_kv_cache = divided_up(plan.required_kv_cache, input.num_gpus);
+  row.kv_bytes_per_token = divided_up(input.kv_bytes_per_token, input.num_gpus);
   row.num_layers = static_cast<std::int64_t>(model.spec.layers.size());
-  row.kv_tokens = plan.kv_tokens;
+  // The document rounds to the nearest; an engine holds whole tokens only.
+  row.kv_tokens = question.is_split ? plan.longest_model_len : plan.kv_tokens;
   row.max_model_len = Tokens(input.max_model_len);
   row.max_concurrency = plan.max_concurrency;
   if (plan.longest_model_len.value > 0) row.estimated_max_model_len = plan.longest_model_len;
-  if (!plan.fits)
-    row.engine_message = fmt::format(
-        "One request of {} tokens needs {} of KV cache, and {} are left.{}", with_commas(input.max_model_len),
-        as_gb(plan.required_kv_cache), as_gb(plan.kv_cache),
-        plan.longest_model_len.value > 0
-            ? " The longest request that fits has " + with_commas(plan.longest_model_len.value) + " tokens."
-            : "");
-  add_parts(plan, gpus, row);
+  if (!plan.fits) row.engine_message = refusal(input, plan, question.is_split && !target.is_here);
+  add_parts(question.rules.reserve_per_gpu, row);
+  add_basis(question.rules.reserve_per_gpu, gpus, row);
+  if (question.is_split)
+    if (auto copies = kv_replication(model.spec, gpus)) row.findings.push_back(std::move(*copies));
   return row;
 }
 

@@ -23,6 +23,7 @@ Result<Target> parse_target(const std::string& text) {
   Target target;
   const std::size_t colon = text.rfind(':');
   const std::string name = text.substr(0, colon);
+  target.asked = name;
   if (colon != std::string::npos) {
     PLIMSOLL_TRY(target.count, count_of(std::string_view(text).substr(colon + 1)));
   }

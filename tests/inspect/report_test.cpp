@@ -174,6 +174,33 @@ TEST(Report, TextOpensWithTheFourDecidingValues) {
   }
 }
 
+TEST(Report, GgufBitsAreThoseOfTheCodes) {
+  for (const auto& [file, bits] : {std::pair<const char*, int>{"llama_k256-Q4_0.gguf", 4},
+                                   {"llama_k256-Q4_1.gguf", 4},
+                                   {"qwen2-Q8_0.gguf", 8}}) {
+    SCOPED_TRACE(file);
+    const auto report = inspect(golden_path("gguf/" + std::string(file)));
+    ASSERT_TRUE(report) << report.error().describe();
+    EXPECT_EQ(report->weights.quantization["bits"], Json(bits));
+    const std::string page = to_text(*report);
+    EXPECT_NE(page.find("gguf q" + std::to_string(bits)), std::string::npos) << page;
+    EXPECT_NE(page.find(", " + std::to_string(bits) + " bits"), std::string::npos) << page;
+    for (const char* odd : {"0.00 ", "{\"method\"", "1 tensors", "\n\n\n", " null"})
+      EXPECT_EQ(page.find(odd), std::string::npos) << odd << " in\n" << page;
+  }
+}
+
+TEST(Report, StopsWithoutATextArePrintedByTheirId) {
+  std::string text = kLlama8b;
+  text.insert(1, R"("eos_token_id":2,)");
+  const ConfigFile config(text);
+  const auto report = inspect(config.path());
+  ASSERT_TRUE(report);
+  const std::string page = to_text(*report);
+  EXPECT_NE(page.find("Stops on              2\n"), std::string::npos) << page;
+  EXPECT_EQ(page.find("\n\n\n"), std::string::npos) << page;
+}
+
 TEST(Report, WrapperMayLeaveOutDefaults) {
   const ConfigFile config(R"({"architectures":["LlavaForConditionalGeneration"],"model_type":"llava",
     "text_config":{"architectures":["LlamaForCausalLM"],"model_type":"llama","vocab_size":32064},
