@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <vector>
 
 #include "base/log.h"
@@ -79,6 +80,18 @@ void apply_log_level(const CommonFlags& flags) {
 
 }  // namespace
 
+// CLI11 only says that a subcommand is required: name the word that is none, and the verbs there are.
+std::optional<Error> unknown_verb(const std::vector<Verb>& verbs, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+  std::string names;
+  for (const Verb& verb : verbs) {
+    if (verb.command->get_name() == argv[1]) return std::nullopt;
+    names += (names.empty() ? "" : ", ") + verb.command->get_name();
+  }
+  return Error{ErrorCode::kUsage, "there is no verb \"" + std::string(argv[1]) + "\"", "",
+               "the verbs are " + names};
+}
+
 int run(int argc, char** argv) {
   CLI::App app("plimsoll: from a folder of numbers to served, measured tokens without surprises", "plimsoll");
   app.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
@@ -88,6 +101,7 @@ int run(int argc, char** argv) {
       add_demo, add_generate, add_serve, add_inspect, add_plan, add_verify, add_bench, add_tokens,
   };
   for (const auto& add : adders) verbs.push_back(add(app));
+  if (const auto error = unknown_verb(verbs, argc, argv)) return report_error({}, *error);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

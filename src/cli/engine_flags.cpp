@@ -33,6 +33,8 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("--max-num-batched-tokens", flags.max_num_batched_tokens, "tokens in one step");
   verb.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", flags.enable_prefix_caching,
                 "reuse the KV of equal prompt beginnings (on by default)");
+  verb.add_option("--gpu-memory-utilization", flags.memory_utilization,
+                  "share of the free memory for weights, buffers and pool together (default 0.92)");
   verb.add_option("--batching", flags.batching, "continuous, or static to compare with")
       ->check(CLI::IsMember({"continuous", "static"}))
       ->capture_default_str();
@@ -54,6 +56,7 @@ Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::str
   engine.mode = flags.dtype == "float32" ? engine::ComputeMode::kFloat32 : engine::ComputeMode::kAuto;
   engine.batching = flags.batching == "static" ? engine::Batching::kStatic : engine::Batching::kContinuous;
   engine.threads = flags.threads;
+  engine.memory_utilization = flags.memory_utilization;
   engine.block_size = flags.block_size;
   engine.enable_prefix_caching = flags.enable_prefix_caching;
   PLIMSOLL_TRY(engine.max_model_len, size_of(flags.max_model_len, "--max-model-len", INT32_MAX));

@@ -2,6 +2,7 @@
 // The flags that `serve` and `generate` share: how the embedded engine is loaded. vLLM's names and meanings.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -19,6 +20,7 @@ struct EngineFlags {
   std::string max_num_seqs, max_num_batched_tokens;
   int block_size = 16;
   int threads = 0;
+  std::optional<double> memory_utilization;
   bool enable_prefix_caching = true;
   std::string batching = "continuous";
   std::string generation_config = "auto";

@@ -15,7 +15,7 @@ namespace {
 
 struct PlanFlags {
   CommonFlags common;
-  std::string model, engine = "plimsoll", accounting;
+  std::string model, engine, accounting;
   std::vector<std::string> gpus;
   bool is_here = false;
   std::string max_model_len, kv_cache_bytes, num_blocks, block_size, max_num_seqs, max_num_batched_tokens,
@@ -84,9 +84,15 @@ Result<plan::Model> model_of(const std::string& text) {
   return model;
 }
 
+// Whoever names a GPU does not ask about a CPU engine.
+std::string default_engine(const PlanFlags& flags) {
+  return flags.gpus.empty() || flags.is_here ? "plimsoll" : "any";
+}
+
 Result<plan::Request> request_of(const PlanFlags& flags) {
   plan::Request request;
-  PLIMSOLL_TRY(request.engine, facts::parse_engine(flags.engine));
+  PLIMSOLL_TRY(request.engine,
+               facts::parse_engine(flags.engine.empty() ? default_engine(flags) : flags.engine));
   request.is_simple = flags.accounting == "simple";
   PLIMSOLL_TRY(request.settings, settings_of(flags));
   const Machine machine = read_machine();
@@ -128,9 +134,10 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_option(
       "MODEL", flags.model,
       "folder, .gguf, config.json, or an id of the built-in catalogue; without it: the whole catalogue");
-  verb.add_option("--engine", flags.engine,
-                  "plimsoll, or any (the formula alone); others are not modelled yet")
-      ->capture_default_str();
+  verb.add_option(
+      "--engine", flags.engine,
+      "plimsoll (this program's own, on the CPU), or any (the formula alone); others are not modelled yet. "
+      "Default: any with --gpu, plimsoll on this machine");
   verb.add_option("--accounting", flags.accounting, "simple: memory x share - weights - reserve, GB = 10^9")
       ->check(CLI::IsMember({"simple"}));
   verb.add_option("--gpu", flags.gpus, "NAME[:N] or a size with its unit, 24GB[:N]; may be given again");

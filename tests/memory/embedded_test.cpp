@@ -126,7 +126,8 @@ TEST(Embedded, APoolBelowOneRequestIsRefusedWithTheLongestLength) {
   EXPECT_EQ(plan.error().code, ErrorCode::kNo);
   EXPECT_NE(plan.error().message.find("max seq len (161)"), std::string::npos) << plan.error().message;
   EXPECT_NE(plan.error().message.find("estimated maximum model length is 160"), std::string::npos);
-  EXPECT_NE(plan.error().fix.find("--max-model-len 160"), std::string::npos);
+  EXPECT_EQ(plan.error().where, "--kv-cache-memory-bytes");
+  EXPECT_NE(plan.error().fix.find(std::to_string(11 * 8192)), std::string::npos) << plan.error().fix;
   options.max_model_len = 160;
   const auto fitting = plan_embedded(llama(kTiny), Bytes(1'000'000), options, Bytes(kGiB));
   ASSERT_TRUE(fitting);
