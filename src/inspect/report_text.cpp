@@ -14,16 +14,18 @@ std::string count_or_unknown(const std::optional<std::int64_t>& count) {
   return count ? with_commas(*count) : "not known";
 }
 
-/// "16.06 GB, 14.96 GiB"; small sizes in MB, so that their digits show.
+constexpr std::int64_t kTiny = 50'000;  // below it MB shows hardly a digit
+
+/// "16.06 GB, 14.96 GiB"; small sizes in MB or bytes, so that their digits show.
 std::string rounded(Bytes bytes) {
   constexpr std::int64_t kSmall = 100'000'000, kMB = 1'000'000;
   if (bytes.value >= kSmall) return as_gb(bytes) + ", " + as_gib(bytes);
+  if (bytes.value < kTiny) return with_commas(bytes.value) + " bytes";
   const auto amount = static_cast<double>(bytes.value);
   return fmt::format("{:.2f} MB, {:.2f} MiB", amount / kMB, amount / kMiB);
 }
 
 std::string size_of(Bytes bytes) {
-  constexpr std::int64_t kTiny = 5'000;  // below it MB shows no digit
   const std::string exact = with_commas(bytes.value) + " bytes";
   return bytes.value < kTiny ? exact : fmt::format("{} ({})", exact, rounded(bytes));
 }

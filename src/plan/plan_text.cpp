@@ -48,21 +48,23 @@ std::string exact_and_rounded(Bytes bytes) {
   return fmt::format("{:>15} bytes {:>11} {:>12}", with_commas(bytes.value), as_gb(bytes), as_gib(bytes));
 }
 
-std::string number_or_dash(const std::optional<std::int64_t>& value) {
-  return value ? with_commas(*value) : "-";
-}
-
 void append_levers(const Row& row, std::string& out) {
   if (row.levers.empty()) return;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "  what could be turned, cheap to dear:\n");
   for (const Lever& lever : row.levers) {
-    const auto requests = [](const std::optional<double>& value) {
-      return value ? fmt::format("{:.1f}", *value) : std::string("-");
+    const auto change = [](const std::string& before, const std::string& after) {
+      return before.empty() ? after : before + " -> " + after;
     };
-    fmt::format_to(to, "    {:<34} tokens {} -> {}, requests {} -> {}; {}\n", lever.flag,
-                   number_or_dash(lever.kv_tokens_before), number_or_dash(lever.kv_tokens_after),
-                   requests(lever.requests_before), requests(lever.requests_after), lever.caution);
+    const auto tokens = [](const std::optional<std::int64_t>& value) {
+      return value ? with_commas(*value) : std::string();
+    };
+    const auto requests = [](const std::optional<double>& value) {
+      return value ? fmt::format("{:.1f}", *value) : std::string();
+    };
+    fmt::format_to(to, "    {:<34} tokens {}, requests {}; {}\n", lever.flag,
+                   change(tokens(lever.kv_tokens_before), tokens(lever.kv_tokens_after)),
+                   change(requests(lever.requests_before), requests(lever.requests_after)), lever.caution);
   }
 }
 

@@ -53,6 +53,18 @@ std::string shown(const std::optional<double>& value) {
   return static_cast<double>(whole) == *value ? with_commas(whole) : fmt::format("{:.2f}", *value);
 }
 
+void append_delta(const Delta& delta, std::string& out) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "  {:<16} plan {:>18}  log {:>18}  {}", delta.part, shown(delta.plan), shown(delta.log),
+                 delta.within_error_bar ? "agrees" : "DIFFERS");
+  if (delta.difference_bytes) {
+    const std::int64_t difference = *delta.difference_bytes;
+    fmt::format_to(to, ": {}{} bytes, error bar {} bytes", difference > 0 ? "+" : "", with_commas(difference),
+                   with_commas(delta.error_bar_bytes));
+  }
+  fmt::format_to(to, "\n");
+}
+
 }  // namespace
 
 Json to_json(const Report& report) {
@@ -64,6 +76,7 @@ Json to_json(const Report& report) {
                                    {"plan", number(delta.plan, delta.is_exact)},
                                    {"log", number(delta.log, delta.is_exact)},
                                    {"difference_bytes", delta.difference_bytes},
+                                   {"error_bar_bytes", delta.error_bar_bytes},
                                    {"within_error_bar", delta.within_error_bar}}));
   Json causes = Json::array();
   for (const Cause& cause : report.causes)
@@ -81,7 +94,7 @@ Json to_json(const Report& report) {
                                         {"measured", row.measured}}));
   return Json::object(
       {{"schema", "plimsoll.verify/1"},
-       {"agrees", report.agrees()},
+       {"agrees", report.answer()},
        {"log", report.log.runs.empty() ? to_json(EngineStart{}) : to_json(report.log.runs.back())},
        {"runs", std::move(runs)},
        {"num_runs", report.log.num_runs},
@@ -115,9 +128,7 @@ std::string to_text(const Report& report) {
   if (run.failed) fmt::format_to(to, "  the start failed: {}\n", run.error);
   line("longest that fits", run.estimated_max_model_len, "tokens");
   for (const std::string& unread : run.unread_lines) fmt::format_to(to, "  not understood: {}\n", unread);
-  for (const Delta& delta : report.deltas)
-    fmt::format_to(to, "  {:<16} plan {:>18}  log {:>18}  {}\n", delta.part, shown(delta.plan),
-                   shown(delta.log), delta.within_error_bar ? "agrees" : "DIFFERS");
+  for (const Delta& delta : report.deltas) append_delta(delta, out);
   if (report.disagreement) fmt::format_to(to, "  {}\n", *report.disagreement);
   for (const Cause& cause : report.causes)
     fmt::format_to(to, "  cause {} ({:.0f} %): {}; {}\n", cause.id, cause.likelihood * 100, cause.evidence,
@@ -125,7 +136,8 @@ std::string to_text(const Report& report) {
   for (const Comparison& row : report.comparisons)
     fmt::format_to(to, "  {:<20} predicted {:>18}  logged {:>18}  measured {:>18} {}\n", row.quantity,
                    shown(row.predicted), shown(row.logged), shown(row.measured), row.unit);
-  if (report.plan) fmt::format_to(to, "plan and log {}\n", report.agrees() ? "agree" : "disagree");
+  if (const auto answer = report.answer())
+    fmt::format_to(to, "plan and log {}\n", *answer ? "agree" : "disagree");
   return out;
 }
 

@@ -15,7 +15,9 @@ struct Predicted {
   std::optional<std::int64_t> weights, kv_cache, kv_tokens, max_model_len, kv_bytes_per_token,
       kv_bytes_per_request, bytes_per_block, block_size, peak;
   std::optional<double> max_concurrency;
-  std::int64_t error_bar = 0;
+  std::int64_t error_bar = 0;    // of kv_cache
+  std::int64_t weights_bar = 0;  // of weights; 0 when they are exact
+  std::string limited_by;        // what decided the pool's size; empty when the plan does not say
 };
 
 Result<const Json*> first_row(const Json& plan) {
@@ -40,7 +42,20 @@ std::optional<std::int64_t> count_at(const Json& row, std::string_view key) {
   return value && *value >= 0 && *value <= kLargest ? value : std::nullopt;
 }
 
-Predicted predicted_of(const Json& row) {
+/// Half width of the band that the plan puts around its weights.
+std::int64_t weights_bar_of(const Json& plan, std::int64_t weights) {
+  const Json& basis = plan["basis"]["/rows/0/weights_bytes_per_gpu"];
+  if (!basis.is_object()) return 0;
+  const auto low = basis["low"].as_double(), high = basis["high"].as_double();
+  const auto middle = static_cast<double>(weights);
+  // A formula without a band: it leaves out buffers and scales, so it cannot be held to the byte.
+  constexpr double kUsualShare = 0.01;
+  const double bar = low && high ? std::max(middle - *low, *high - middle) : middle * kUsualShare;
+  constexpr double kLargest = 2e18;
+  return static_cast<std::int64_t>(std::clamp(bar, 0.0, kLargest));
+}
+
+Predicted predicted_of(const Json& plan, const Json& row) {
   Predicted predicted;
   predicted.fits = row["fits"].as_bool().value_or(false);
   predicted.weights = count_at(row, "weights_bytes_per_gpu");
@@ -53,6 +68,8 @@ Predicted predicted_of(const Json& row) {
   predicted.block_size = count_at(row, "block_size");
   predicted.max_concurrency = row["max_concurrency"].as_double();
   predicted.error_bar = count_at(row, "error_bar_bytes").value_or(0);
+  if (predicted.weights) predicted.weights_bar = weights_bar_of(plan, *predicted.weights);
+  if (const std::string* limit = row["kv_cache_limited_by"].as_string()) predicted.limited_by = *limit;
   double peak = 0;
   for (const Json& part : row["memory"].items())
     if (part["part"] != Json("margin")) peak += part["bytes"].as_double().value_or(0);
@@ -72,22 +89,33 @@ Delta bytes_delta(const char* part, std::int64_t plan, const Printed& log, std::
   delta.plan = static_cast<double>(plan);
   delta.log = static_cast<double>(log.value);
   delta.difference_bytes = log.value - plan;
-  delta.within_error_bar = std::abs(log.value - plan) <= error_bar + log.half_step;
+  delta.error_bar_bytes = error_bar + log.half_step;
+  delta.within_error_bar = std::abs(log.value - plan) <= delta.error_bar_bytes;
   return delta;
 }
 
-Delta tokens_delta(const Predicted& plan, const Printed& log) {
+/// Tokens of another size tell nothing of the bytes between them.
+bool has_same_token(const Predicted& plan, const EngineStart& run) {
+  return plan.kv_bytes_per_token &&
+         (!run.kv_bytes_per_token || run.kv_bytes_per_token->value == *plan.kv_bytes_per_token);
+}
+
+/// The plan's error bar for what is counted in blocks: an uncertain size may fall into the next one.
+std::int64_t pool_bar(const Predicted& plan) {
+  return plan.error_bar > 0 ? plan.error_bar + plan.bytes_per_block.value_or(0) : 0;
+}
+
+Delta tokens_delta(const Predicted& plan, const EngineStart& run) {
   Delta delta;
   delta.part = "kv_tokens";
   delta.plan = static_cast<double>(*plan.kv_tokens);
-  delta.log = static_cast<double>(log.value);
-  const auto token = static_cast<double>(plan.kv_bytes_per_token.value_or(0));
-  const std::int64_t difference = bounded_product(delta.log - delta.plan, token);
-  if (plan.kv_bytes_per_token) delta.difference_bytes = difference;
-  // An uncertain size may fall into the next block.
-  const std::int64_t bar = plan.error_bar > 0 ? plan.error_bar + plan.bytes_per_block.value_or(0) : 0;
-  delta.within_error_bar =
-      log.value == *plan.kv_tokens || (plan.kv_bytes_per_token && std::abs(difference) <= bar);
+  delta.log = static_cast<double>(run.kv_tokens->value);
+  delta.within_error_bar = run.kv_tokens->value == *plan.kv_tokens;
+  if (!has_same_token(plan, run)) return delta;
+  delta.error_bar_bytes = pool_bar(plan);
+  delta.difference_bytes =
+      bounded_product(delta.log - delta.plan, static_cast<double>(*plan.kv_bytes_per_token));
+  delta.within_error_bar |= std::abs(*delta.difference_bytes) <= delta.error_bar_bytes;
   return delta;
 }
 
@@ -101,23 +129,23 @@ Delta concurrency_delta(const Predicted& plan, const EngineStart& run) {
       !run.max_model_len || !plan.max_model_len || run.max_model_len->value == *plan.max_model_len;
   if (!is_same_length) return delta;  // of requests of other lengths: no bytes can be told
   const auto request = static_cast<double>(plan.kv_bytes_per_request.value_or(0));
-  delta.difference_bytes = bounded_product(delta.log - delta.plan, request);
-  const double bar = plan.error_bar > 0 && request > 0
-                         ? static_cast<double>(plan.error_bar + plan.bytes_per_block.value_or(0)) / request
-                         : 0.0;
+  const double bar = request > 0 ? static_cast<double>(pool_bar(plan)) / request : 0.0;
   // A hair more than half a step: the printed number is a decimal, the planned one a binary fraction.
-  delta.within_error_bar = std::abs(delta.log - delta.plan) <=
-                           run.max_concurrency_half_step * (1 + 1e-9) + bar + 1e-9 * delta.plan;
+  const double allowed = run.max_concurrency_half_step * (1 + 1e-9) + bar + 1e-9 * delta.plan;
+  delta.within_error_bar = std::abs(delta.log - delta.plan) <= allowed;
+  if (!has_same_token(plan, run) || request <= 0) return delta;
+  delta.difference_bytes = bounded_product(delta.log - delta.plan, request);
+  delta.error_bar_bytes = bounded_product(allowed, request);
   return delta;
 }
 
 std::vector<Delta> deltas_of(const Predicted& plan, const EngineStart& run) {
   std::vector<Delta> deltas;
   if (plan.weights && run.weights_bytes)
-    deltas.push_back(bytes_delta("weights", *plan.weights, *run.weights_bytes, 0));
+    deltas.push_back(bytes_delta("weights", *plan.weights, *run.weights_bytes, plan.weights_bar));
   if (plan.kv_cache && run.kv_cache_bytes)
     deltas.push_back(bytes_delta("kv_cache", *plan.kv_cache, *run.kv_cache_bytes, plan.error_bar));
-  if (plan.kv_tokens && run.kv_tokens) deltas.push_back(tokens_delta(plan, *run.kv_tokens));
+  if (plan.kv_tokens && run.kv_tokens) deltas.push_back(tokens_delta(plan, run));
   if (plan.max_concurrency && run.max_concurrency) deltas.push_back(concurrency_delta(plan, run));
   return deltas;
 }
@@ -127,9 +155,70 @@ const Delta* find(const std::vector<Delta>& deltas, std::string_view part) {
   return at == deltas.end() ? nullptr : &*at;
 }
 
+Cause setting_differs(double likelihood, std::int64_t bytes, std::string evidence, const std::string& flag) {
+  return {"SETTING_DIFFERS", likelihood, bytes, std::move(evidence),
+          fmt::format("give {} to both plan and engine", flag)};
+}
+
+/// What the log itself says of its settings, beside the plan's.
+void add_settings(const Predicted& plan, const EngineStart& run, const std::vector<Delta>& deltas,
+                  std::vector<Cause>& causes) {
+  struct Setting {
+    const char *name, *flag;
+    std::optional<std::int64_t> planned;
+    const std::optional<Printed>& logged;
+  };
+  const Delta* cache = find(deltas, "kv_cache");
+  const std::int64_t bytes = cache && !cache->within_error_bar ? std::abs(*cache->difference_bytes) : 0;
+  for (const Setting& setting : {
+           Setting{"max_model_len", "--max-model-len", plan.max_model_len, run.max_model_len},
+           Setting{"block size", "--block-size", plan.block_size, run.block_size},
+           Setting{"KV bytes per token", "--kv-cache-dtype or --dtype", plan.kv_bytes_per_token,
+                   run.kv_bytes_per_token},
+       }) {
+    if (!setting.planned || !setting.logged || *setting.planned == setting.logged->value) continue;
+    causes.push_back(
+        setting_differs(0.8, bytes,
+                        fmt::format("{}: planned {}, the engine used {}", setting.name,
+                                    with_commas(*setting.planned), with_commas(setting.logged->value)),
+                        setting.flag));
+  }
+}
+
+bool is_whole(double value) {
+  return value >= 1 && std::abs(value - std::round(value)) < 1e-6;
+}
+
+/// A pool of another size although no memory decided it: another flag did.
+void add_pool_setting(const Predicted& plan, const EngineStart& run, const std::vector<Delta>& deltas,
+                      std::vector<Cause>& causes) {
+  const Delta* cache = find(deltas, "kv_cache");
+  if (!cache || cache->within_error_bar || !causes.empty()) return;
+  const std::int64_t bytes = std::abs(*cache->difference_bytes);
+  if (plan.limited_by == "flag") {
+    causes.push_back(setting_differs(0.8, bytes,
+                                     fmt::format("the plan's KV cache of {} bytes was set by a flag, and the "
+                                                 "engine's has {}",
+                                                 with_commas(static_cast<std::int64_t>(cache->plan)),
+                                                 with_commas(static_cast<std::int64_t>(cache->log))),
+                                     "--num-gpu-blocks-override or --kv-cache-memory-bytes"));
+    return;
+  }
+  if (plan.limited_by != "max_num_seqs" || !plan.kv_bytes_per_request.value_or(0)) return;
+  const double requests = cache->log / static_cast<double>(*plan.kv_bytes_per_request);
+  if (!run.kv_cache_bytes || run.kv_cache_bytes->half_step > 0 || !is_whole(requests)) return;
+  causes.push_back(
+      setting_differs(0.7, bytes,
+                      fmt::format("max_num_seqs: the plan's KV cache is that of {:.0f} sequences, the "
+                                  "engine's that of {:.0f}",
+                                  plan.max_concurrency.value_or(0), requests),
+                      "--max-num-seqs"));
+}
+
+/// Less room than planned, with the same settings as far as the log tells.
 void add_other_process(const std::vector<Delta>& deltas, std::vector<Cause>& causes) {
   const Delta* cache = find(deltas, "kv_cache");
-  if (!cache || cache->within_error_bar || *cache->difference_bytes >= 0) return;
+  if (!cache || cache->within_error_bar || *cache->difference_bytes >= 0 || !causes.empty()) return;
   const Delta* weights = find(deltas, "weights");
   const bool weights_agree = !weights || weights->within_error_bar;
   const std::int64_t missing = -*cache->difference_bytes;
@@ -139,29 +228,6 @@ void add_other_process(const std::vector<Delta>& deltas, std::vector<Cause>& cau
                    weights_agree ? ", while the weights are as planned" : ""),
        "look what else held memory when the engine started (nvidia-smi, top), stop it and start again, "
        "or plan with what was free"});
-}
-
-void add_defaults(const Predicted& plan, const EngineStart& run, const std::vector<Delta>& deltas,
-                  std::vector<Cause>& causes) {
-  struct Setting {
-    const char *name, *flag;
-    std::optional<std::int64_t> planned;
-    const std::optional<Printed>& logged;
-  };
-  const Delta* cache = find(deltas, "kv_cache");
-  for (const Setting& setting : {
-           Setting{"max_model_len", "--max-model-len", plan.max_model_len, run.max_model_len},
-           Setting{"block size", "--block-size", plan.block_size, run.block_size},
-           Setting{"KV bytes per token", "--kv-cache-dtype or --dtype", plan.kv_bytes_per_token,
-                   run.kv_bytes_per_token},
-       }) {
-    if (!setting.planned || !setting.logged || *setting.planned == setting.logged->value) continue;
-    const bool has_difference = cache && !cache->within_error_bar;
-    causes.push_back({"VERSION_DEFAULT", 0.8, has_difference ? std::abs(*cache->difference_bytes) : 0,
-                      fmt::format("{}: planned {}, the engine used {}", setting.name,
-                                  with_commas(*setting.planned), with_commas(setting.logged->value)),
-                      fmt::format("give {} to both plan and engine", setting.flag)});
-  }
 }
 
 void add_rounding(const EngineStart& run, const std::vector<Delta>& deltas, std::vector<Cause>& causes) {
@@ -219,6 +285,10 @@ bool Report::agrees() const {
          std::all_of(deltas.begin(), deltas.end(), [](const Delta& delta) { return delta.within_error_bar; });
 }
 
+std::optional<bool> Report::answer() const {
+  return plan && is_recognised() ? std::optional(agrees()) : std::nullopt;
+}
+
 Result<Report> compare(Log log, const Json* plan, const Json* bench) {
   Report report;
   report.log = std::move(log);
@@ -226,7 +296,7 @@ Result<Report> compare(Log log, const Json* plan, const Json* bench) {
   if (plan) {
     PLIMSOLL_TRY(const Json* row, first_row(*plan));
     report.plan = *row;
-    predicted = predicted_of(*row);
+    predicted = predicted_of(*plan, *row);
   }
   if (bench && !bench->is_object())
     return fail(ErrorCode::kMalformed, "the measurements are no JSON object", "--bench",
@@ -236,11 +306,12 @@ Result<Report> compare(Log log, const Json* plan, const Json* bench) {
   if (plan) {
     report.deltas = deltas_of(predicted, run);
     report.disagreement = disagreement_of(predicted, run);
+    add_settings(predicted, run, report.deltas, report.causes);
+    add_pool_setting(predicted, run, report.deltas, report.causes);
     add_other_process(report.deltas, report.causes);
-    add_defaults(predicted, run, report.deltas, report.causes);
     add_rounding(run, report.deltas, report.causes);
     std::stable_sort(report.causes.begin(), report.causes.end(),
-                     [](const Cause& a, const Cause& b) { return a.explains_bytes > b.explains_bytes; });
+                     [](const Cause& a, const Cause& b) { return a.likelihood > b.likelihood; });
   }
   if (bench) report.comparisons = comparisons_of(predicted, run, *bench);
   return report;

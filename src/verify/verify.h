@@ -17,7 +17,8 @@ namespace plimsoll::verify {
 struct Delta {
   std::string part;  // weights kv_cache kv_tokens max_concurrency
   double plan = 0, log = 0;
-  std::optional<std::int64_t> difference_bytes;  // log - plan
+  std::optional<std::int64_t> difference_bytes;  // log - plan; absent where no bytes can be told
+  std::int64_t error_bar_bytes = 0;              // the plan's, and half of the log's last digit
   bool is_exact = true;                          // both are whole numbers
   bool within_error_bar = false;
 };
@@ -45,8 +46,10 @@ struct Report {
 
   /// A known engine's line stood in the log.
   bool is_recognised() const;
-  /// The last start went well, and every delta is within its error bar.
+  /// The last start went well, and every delta is within its error bar. Without a plan there is no delta.
   bool agrees() const;
+  /// The same as an answer; absent when there is nothing to compare: no plan, or no line of an engine.
+  std::optional<bool> answer() const;
 };
 
 /// Compares the log's last start with the first row of `plan` (a plimsoll.plan/1 document), and sets the

@@ -59,14 +59,71 @@ TEST(Verify, APlanAndItsLogAgree) {
   EXPECT_EQ(document["log"]["as_printed"]["max_concurrency"], Json("1.95x"));
 }
 
+/// The plan's pool is said to have been decided by `limit`.
+Json limited_by(Json plan, const char* limit) {
+  for (auto& [key, value] : plan.mutable_members())
+    if (key == "rows") value.mutable_items()[0].set("kv_cache_limited_by", limit);
+  return plan;
+}
+
 TEST(Verify, ASmallerPoolSuggestsAnotherProcess) {
-  const Report report = compared(exact_line(kWeights, 900), plan_of(1000, 8192));
+  const Report report = compared(exact_line(kWeights, 900), limited_by(plan_of(1000, 8192), "memory"));
   EXPECT_FALSE(report.agrees());
-  ASSERT_FALSE(report.causes.empty());
+  ASSERT_EQ(report.causes.size(), 1U);
   EXPECT_EQ(report.causes[0].id, "OTHER_PROCESS");
   EXPECT_EQ(report.causes[0].explains_bytes, 100 * 2'097'152);
   EXPECT_EQ(*report.deltas[1].difference_bytes, -100 * 2'097'152);
   EXPECT_EQ(*report.deltas[2].difference_bytes, -1600 * 131'072);  // tokens, in bytes
+}
+
+TEST(Verify, AnotherPoolByFlagIsASetting) {
+  const Report report = compared(exact_line(kWeights, 900), plan_of(1000, 8192));
+  ASSERT_EQ(report.causes.size(), 1U);
+  EXPECT_EQ(report.causes[0].id, "SETTING_DIFFERS");
+  EXPECT_NE(report.causes[0].fix.find("--num-gpu-blocks-override"), std::string::npos);
+}
+
+TEST(Verify, FewerSequencesAreASetting) {
+  // 512 blocks hold one request of 8,192 tokens.
+  const Json plan = limited_by(plan_of(4 * 512, 8192), "max_num_seqs");
+  EXPECT_EQ(compared(exact_line(kWeights, 2 * 512), plan).causes.at(0).id, "SETTING_DIFFERS");
+  EXPECT_EQ(compared(exact_line(kWeights, 2 * 512 + 1), plan).causes.at(0).id, "OTHER_PROCESS");
+}
+
+TEST(Verify, TokensOfAnotherSizeTellNoBytes) {
+  // The same pool in f32: half the tokens, twice the bytes each.
+  const std::string log = "plimsoll memory: {\"weights_bytes\":" + std::to_string(kWeights) +
+                          ",\"kv_cache_bytes\":2097152000,\"kv_bytes_per_token\":262144,\"num_blocks\":500,"
+                          "\"block_size\":16,\"kv_tokens\":8000}\n";
+  const Report report = compared(log, limited_by(plan_of(1000, 8192), "memory"));
+  EXPECT_FALSE(report.agrees());
+  EXPECT_EQ(report.deltas.at(2).part, "kv_tokens");
+  EXPECT_FALSE(report.deltas[2].difference_bytes);
+  ASSERT_EQ(report.causes.size(), 1U);
+  EXPECT_EQ(report.causes[0].id, "SETTING_DIFFERS");
+}
+
+TEST(Verify, WeightsByFormulaHaveABar) {
+  const Json plan = plan_of(1000, 8192);
+  const Report near = compared(exact_line(kWeights + 32'000'000, 1000), plan);
+  EXPECT_TRUE(near.agrees()) << to_text(near);
+  EXPECT_NE(to_text(near).find("agrees: +32,000,000 bytes, error bar 160,605,2"), std::string::npos)
+      << to_text(near);
+  EXPECT_FALSE(compared(exact_line(kWeights + 320'000'000, 1000), plan).agrees());
+  Json exact = plan;
+  exact.set("basis", Json::object());
+  EXPECT_FALSE(compared(exact_line(kWeights + 32'000'000, 1000), exact).agrees());
+}
+
+TEST(Verify, CausesComeByLikelihood) {
+  const Report report = compared(
+      "Model loading took 14.96 GiB memory and 1.0 seconds\nAvailable KV cache memory: 1.00 GiB\n"
+      "CPU KV cache size: 8,192 tokens, Maximum concurrency for 4,096 tokens per request: 2.00x\n",
+      limited_by(plan_of(1000, 8192), "memory"));
+  ASSERT_EQ(report.causes.size(), 2U);
+  EXPECT_EQ(report.causes[0].id, "LOG_ROUNDING");
+  EXPECT_EQ(report.causes[1].id, "SETTING_DIFFERS");  // and no OTHER_PROCESS beside it
+  EXPECT_GT(report.causes[0].likelihood, report.causes[1].likelihood);
 }
 
 TEST(Verify, RoundedLogsAgreeWithinTheirDigits) {
@@ -90,7 +147,7 @@ TEST(Verify, OtherSettingsAreNamed) {
                plan_of(1000, 8192));
   EXPECT_FALSE(report.agrees());
   ASSERT_EQ(report.causes.size(), 1U);
-  EXPECT_EQ(report.causes[0].id, "VERSION_DEFAULT");
+  EXPECT_EQ(report.causes[0].id, "SETTING_DIFFERS");
   EXPECT_NE(report.causes[0].evidence.find("4,096"), std::string::npos);
 }
 
@@ -114,6 +171,7 @@ TEST(Verify, AFailedStartIsNoAgreement) {
   EXPECT_TRUE(unplanned.is_recognised());
   EXPECT_FALSE(unplanned.agrees());
   EXPECT_TRUE(to_json(unplanned)["plan"].is_null());
+  EXPECT_TRUE(to_json(unplanned)["agrees"].is_null());
   EXPECT_EQ(to_json(unplanned)["deltas"].size(), 0U);
   EXPECT_EQ(to_json(unplanned)["log"]["failed"], Json(true));
   const Report planned = compared(refusal, plan_of(1000, 8192));
@@ -125,6 +183,7 @@ TEST(Verify, NothingRecognisedIsNull) {
   const Report report = compared("hello\nworld\n", plan_of(1000, 8192));
   EXPECT_FALSE(report.is_recognised());
   EXPECT_TRUE(to_json(report)["log"]["engine"].is_null());
+  EXPECT_TRUE(to_json(report)["agrees"].is_null());
 }
 
 TEST(Verify, TheLastStartIsCompared) {
