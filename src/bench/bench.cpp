@@ -13,7 +13,10 @@
 namespace plimsoll::bench {
 namespace {
 
-constexpr std::chrono::seconds kModelListTimeout{30};
+constexpr std::chrono::milliseconds kModelListTimeout{30'000};
+// Prompts are made before the first is sent, so that making them disturbs no clock: some 5 bytes a token, all
+// in memory.
+constexpr std::int64_t kMaxPromptTokens = 1'000'000'000;
 
 std::string join_url(std::string base, const std::string& endpoint) {
   while (base.ends_with('/')) base.pop_back();
@@ -36,6 +39,10 @@ Status check(const Options& options) {
   if (options.num_warmups < 0) return refuse("the number of warm-ups is negative", "--num-warmups");
   if (!checked_sum(options.num_prompts, options.num_warmups))
     return refuse("prompts and warm-ups together are more than can be counted", "--num-warmups");
+  const auto prompt_tokens = checked_product(options.num_prompts + options.num_warmups, options.input_tokens);
+  if (options.dataset == Dataset::kRandom && (!prompt_tokens || *prompt_tokens > kMaxPromptTokens))
+    return refuse("all prompts together would be more than 1,000,000,000 tokens, and they are held in memory",
+                  "--num-prompts, --random-input-len");
   if (!options.endpoint.empty() && !options.endpoint.starts_with('/'))
     return refuse("the endpoint is a path and starts with /", "--endpoint");
   return {};
@@ -43,7 +50,9 @@ Status check(const Options& options) {
 
 Result<std::string> first_model(const Options& options) {
   const std::string url = join_url(options.base_url, "/v1/models");
-  PLIMSOLL_TRY(const http::Response answer, http::fetch("GET", url, "", options.headers, kModelListTimeout));
+  PLIMSOLL_TRY(
+      const http::Response answer,
+      http::fetch("GET", url, "", options.headers, std::min(kModelListTimeout, options.request_timeout)));
   if (answer.status != 200)
     return fail(
         ErrorCode::kNetwork,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `generate MODEL`: one completion or chat in the terminal, or many as JSON lines.
 #include <CLI/CLI.hpp>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -93,7 +94,16 @@ int run(Flags& flags) {
   if (!offline) return report_error(flags.common, offline.error());
   if (!flags.is_jsonl) return run_one(flags, **offline);
   std::ios::sync_with_stdio(false);
-  const auto num_failed = (*offline)->run_lines(std::cin, std::cout, flags.batch);
+  std::ofstream file;
+  if (!flags.common.output.empty()) {
+    file.open(flags.common.output);
+    if (!file)
+      return report_error(
+          flags.common, {ErrorCode::kUsage, "the file for the answers cannot be created", flags.common.output,
+                         "check that the folder exists and is writable"});
+  }
+  std::ostream& out = file.is_open() ? static_cast<std::ostream&>(file) : std::cout;
+  const auto num_failed = (*offline)->run_lines(std::cin, out, flags.batch);
   if (!num_failed) return report_error(flags.common, num_failed.error());
   return *num_failed == 0 ? 0 : exit_status(ErrorCode::kNo);
 }
