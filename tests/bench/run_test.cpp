@@ -211,7 +211,8 @@ TEST(Run, RefusesOptionsThatMakeNoSense) {
     return !result && result.error().code == ErrorCode::kUsage;
   };
   EXPECT_TRUE(refused([](Options& o) { o.num_prompts = 0; }));
-  EXPECT_TRUE(refused([](Options& o) { o.num_prompts = 2'000'000'000; }));  // 2,000,000,000 prompts of 1,024 tokens
+  EXPECT_TRUE(
+      refused([](Options& o) { o.num_prompts = 2'000'000'000; }));  // 2,000,000,000 prompts of 1,024 tokens
   EXPECT_TRUE(refused([](Options& o) {
     o.num_prompts = std::numeric_limits<std::int64_t>::max();
     o.num_warmups = 1;
