@@ -40,12 +40,6 @@ bool is_quantization_scale(std::string_view name) {
          has_any(name, {".quant_state.", "weight_shape"});
 }
 
-std::int64_t elements_of(const model::Weight& weight) {
-  std::int64_t elements = 1;
-  for (const std::int64_t dimension : weight.shape) elements *= dimension;
-  return elements;
-}
-
 void add_to(std::vector<Group>& groups, std::string_view name, std::int64_t parameters) {
   const auto found =
       std::find_if(groups.begin(), groups.end(), [&](const Group& group) { return group.group == name; });
@@ -59,8 +53,8 @@ void count_from_spec(const model::ModelSpec& spec, Parameters& parameters) {
   std::int64_t total = 0;
   for (const auto& weight : model::expected_weights(spec)) {
     if (!weight.is_parameter) continue;
-    total += elements_of(weight);
-    add_to(parameters.by_group, group_of(weight.hf_name), elements_of(weight));
+    total += weight.elements();
+    add_to(parameters.by_group, group_of(weight.hf_name), weight.elements());
   }
   parameters.total = total;
 }
@@ -115,8 +109,15 @@ void count_parameters(const Subject& subject, Report& report) {
     count_quantized(subject, report, parameters);
   else if (has_weights)
     count_from_headers(subject, report, parameters);
-  else if (report.spec)
+  else if (report.spec && report.spec->encoders.empty())
     count_from_spec(*report.spec, parameters);
+  else if (report.spec)
+    report.findings.push_back({"ENCODER_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
+                               "config.json: /" + report.spec->encoders.front(),
+                               "the encoder's parameters cannot be told from this config, so the total is "
+                               "not known; layers and KV cache are those "
+                               "of the language model",
+                               "give the weight files: their headers hold the exact count"});
   if (report.spec) parameters.mtp = 0;  // the families read here have no multi-token prediction layers
   const bool is_dense =
       report.spec && std::all_of(report.spec->layers.begin(), report.spec->layers.end(),

@@ -211,6 +211,11 @@ TEST(Report, WrapperMayLeaveOutDefaults) {
   EXPECT_EQ(report->spec->hidden_size, 4096);
   EXPECT_EQ(report->spec->layers.size(), 32U);
   EXPECT_EQ(to_json(*report).at_pointer("/multimodal/inputs").size(), 2U);
+  // The encoder is part of the model, and this config does not tell its parameters.
+  EXPECT_FALSE(report->parameters.total);
+  EXPECT_FALSE(report->weights.bytes);
+  EXPECT_TRUE(std::any_of(report->findings.begin(), report->findings.end(),
+                          [](const Finding& finding) { return finding.id == "ENCODER_NOT_COUNTED"; }));
 }
 
 }  // namespace
