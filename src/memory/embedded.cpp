@@ -264,7 +264,9 @@ Result<EmbeddedAnswer> size_embedded(const model::ModelSpec& spec, Bytes stored_
   answer.required_kv_cache = division.bytes_per_block * division.blocks_for(length);
   // A pool that was given is held to all that is free, not to a share of it: whoever names it takes the rest
   // on.
-  const bool is_within_memory = !division.pool_is_given() || !available || answer.plan.peak <= *available;
+  constexpr Bytes kBeyondCounting(INT64_MAX);  // where a saturated sum ends
+  const bool is_within_memory = !division.pool_is_given() || (available ? answer.plan.peak <= *available
+                                                                        : answer.plan.peak < kBeyondCounting);
   answer.fits = is_within_memory && answer.plan.kv_tokens >= answer.plan.max_model_len;
   if (!answer.fits) answer.message = refusal(division, answer);
   return answer;

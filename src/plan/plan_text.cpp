@@ -10,6 +10,16 @@
 namespace plimsoll::plan {
 namespace {
 
+/// A word as a POSIX shell reads it back: quoted unless it is plain.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 double gb(Bytes bytes) {
   return static_cast<double>(bytes.value) / static_cast<double>(kGB);
 }
@@ -114,7 +124,7 @@ void append_row(const Row& row, const Plan& plan, std::string& out) {
     fmt::format_to(to, "  {}: {} {}\n", to_string(finding.level), finding.id, finding.message);
   if (!row.command.empty()) {
     fmt::format_to(to, "  command:");
-    for (const std::string& word : row.command) fmt::format_to(to, " {}", word);
+    for (const std::string& word : row.command) fmt::format_to(to, " {}", shell_word(word));
     fmt::format_to(to, "\n");
   }
 }

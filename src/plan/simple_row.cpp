@@ -88,6 +88,17 @@ Result<Row> make_simple_row(const Question& question) {
   if (!question.target)
     return fail(ErrorCode::kUsage, "the simple accounting needs to know how much memory there is", "--gpu",
                 "for example --gpu 24GB:1");
+  if (!model.spec.encoders.empty() && !model.stored_weights)
+    return fail(ErrorCode::kUnsupported,
+                "the model has an encoder whose parameters its config does not tell, so its weights cannot "
+                "be counted",
+                "config.json: /" + model.spec.encoders.front(), "give the folder with the weight files");
+  const Settings& settings = question.settings;
+  if (settings.kv_cache_bytes || settings.num_blocks)
+    return fail(
+        ErrorCode::kUsage,
+        "the formula alone divides the memory it is given; a pool of a given size belongs to an engine",
+        "--kv-cache-memory-bytes, --num-gpu-blocks-override", "leave it out, or plan with --engine plimsoll");
   const Target& target = *question.target;
   const std::int64_t gpus = target.count;
   PLIMSOLL_TRY(const DType dtype, cache_dtype(question.settings));
@@ -118,6 +129,11 @@ Result<Row> make_simple_row(const Question& question) {
   if (!total_pool)
     return fail(ErrorCode::kUsage, "the sizes asked for do not fit 63 bits", "--gpu", "ask for less");
 
+  if (settings.block_size || settings.max_num_seqs || settings.max_num_batched_tokens || settings.threads)
+    row.findings.push_back({"SETTING_NOT_USED", FindingLevel::kWarning, FindingKind::kCheckFailed,
+                            "--block-size, --max-num-seqs, --max-num-batched-tokens, --threads",
+                            "the formula alone knows no blocks, sequences, steps or threads",
+                            "plan for an engine"});
   row.model = model.source;
   row.title = model.title;
   row.kv_cache_dtype = short_name(dtype);

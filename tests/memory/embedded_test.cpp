@@ -70,6 +70,7 @@ TEST(Embedded, APoolBeyondAllMemoryDoesNotFitHoweverLarge) {
   ASSERT_TRUE(answer);
   EXPECT_FALSE(answer->fits);
   EXPECT_EQ(answer->plan.peak.value, INT64_MAX);
+  EXPECT_FALSE(size_embedded(llama(kTiny), Bytes(1'000'000), options, std::nullopt)->fits);
 }
 
 TEST(Embedded, ConcurrencyCountsWholeBlocksInTheLogLineToo) {

@@ -40,6 +40,20 @@ TEST(EngineAny, KvHeadsAreCopiedBeyondTheirNumber) {
   EXPECT_EQ((*copies)["level"], Json("warning"));
 }
 
+TEST(EngineAny, WhatItDoesNotCountIsSaidAndNeverGuessed) {
+  auto request = request_for("any", "H100");
+  request.settings.max_num_seqs = 8;
+  EXPECT_TRUE(finding_of(row_of(request), "SETTING_NOT_USED"));
+  request.settings.kv_cache_bytes = Bytes(kGiB);
+  EXPECT_EQ(make_plan(request).error().code, ErrorCode::kUsage);
+
+  auto multimodal = request_for("any", "H100");
+  multimodal.models.front().spec.encoders = {"vision_config"};
+  EXPECT_EQ(make_plan(multimodal).error().code, ErrorCode::kUnsupported);
+  multimodal.models.front().stored_weights = Bytes(16 * kGB);  // counted in the files' headers
+  EXPECT_TRUE(make_plan(multimodal));
+}
+
 TEST(EngineAny, ARefusalSaysWhatItNeedsAndHas) {
   auto request = request_for("any", "80GB", "meta-llama/Llama-3.1-70B");
   request.settings.max_model_len = 8191;
