@@ -114,7 +114,10 @@ class AsioClient final : public Client {
 
 Status AsioClient::prepare() {
   error_code error;
-  addresses_ = tcp::resolver(loop_).resolve(url_.host, std::to_string(url_.port), error);
+  const std::string port = std::to_string(url_.port);
+  addresses_ = tcp::resolver(loop_).resolve(url_.host, port, error);
+  // RFC 6761: this name means the loopback also where no hosts file says so (containers, bare roots).
+  if (error && url_.host == "localhost") addresses_ = tcp::resolver(loop_).resolve("127.0.0.1", port, error);
   if (error)
     return fail(ErrorCode::kNetwork, "cannot look up the host " + url_.host + ": " + error.message(), {},
                 "check the spelling and the network");

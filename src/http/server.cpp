@@ -117,7 +117,9 @@ Status AsioServer::listen() {
   error_code error;
   asio::ip::address address = asio::ip::make_address(options_.host, error);
   if (error) {
-    const auto found = tcp::resolver(loop_).resolve(options_.host, "", error);
+    auto found = tcp::resolver(loop_).resolve(options_.host, "", error);
+    if (error && options_.host == "localhost")
+      found = tcp::resolver(loop_).resolve("127.0.0.1", "", error);  // RFC 6761
     if (error || found.empty())
       return fail(ErrorCode::kNetwork, "cannot listen on " + where + ": no such address: " + error.message(),
                   "--host", "use an address of this machine, such as 127.0.0.1 or 0.0.0.0");
