@@ -117,12 +117,14 @@ std::optional<Mapping> kv_pool_mapping(int pid) {
     if (const auto resident = kilobytes_of(line, "Rss:")) current.resident = *resident;
     if (line.compare(0, 8, "VmFlags:") != 0) continue;
     std::istringstream flags(line.substr(8));
-    bool has_no_huge_pages = false, is_not_reserved = false;
+    bool has_no_huge_pages = false, is_not_reserved = false, is_not_dumped = false;
     for (std::string flag; flags >> flag;) {
       has_no_huge_pages |= flag == "nh";
       is_not_reserved |= flag == "nr";
+      is_not_dumped |= flag == "dd";
     }
-    if (!has_no_huge_pages || !is_not_reserved) continue;
+    // A sanitizer's shadow memory has both flags too, and is kept out of core dumps besides.
+    if (!has_no_huge_pages || !is_not_reserved || is_not_dumped) continue;
     if (found) return std::nullopt;
     found = current;
   }
