@@ -165,7 +165,6 @@ Result<RequestId> PagedEngine::add(std::vector<TokenId> prompt, const SamplingPa
   Request request{bounded, Sampler(bounded, prompt), prompt_tokens, 0, false, {}, {}};
   if (params.return_prompt_logits) request.prompt_logits.resize(prompt.size());
   if (params.prompt_logprobs) request.prompt_logprobs.resize(prompt.size());
-  // The last token that is chosen is never stored, hence one token less than prompt plus answer.
   PLIMSOLL_TRY_VOID(scheduler_.add(id, std::move(prompt), Tokens(prompt_tokens + bounded.max_tokens),
                                    priority, std::move(cache_salt)));
   requests_.emplace(id, std::move(request));

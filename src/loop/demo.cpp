@@ -121,7 +121,7 @@ std::string four_values(const DemoOptions& options, const inspect::Report& repor
   return fmt::format(
       "weights {} ({} bytes), context {} tokens, KV {} bytes per token, traffic {} tokens in and {} out",
       as_gb(*report.weights.bytes), with_commas(report.weights.bytes->value),
-      with_commas(report.context.max_model_len.value_or(0)),
+      report.context.max_model_len ? with_commas(*report.context.max_model_len) : "unknown",
       with_commas(report.kv_cache->bytes_per_token.value), options.input_tokens, options.output_tokens);
 }
 
@@ -132,24 +132,18 @@ std::string machine_line() {
                      machine.memory_total ? as_gib(*machine.memory_total) : "unknown memory");
 }
 
-std::int64_t peak_of(const plan::Row& row) {
-  Bytes peak;
-  for (const auto& part : row.parts)
-    if (part.part != "margin") peak += part.bytes;  // what is left of the budget is not used
-  return peak.value;
-}
-
 // What the plan said beside what the process shows. `bytes_per_token` was measured before the pool filled.
 std::vector<Comparison> compare(const plan::Row& row, const ServerProcess& server, const verify::Report& log,
                                 std::optional<std::int64_t> bytes_per_token) {
   const auto pool = kv_pool_mapping(server.process.pid());
   const auto peak = peak_memory(server.process.pid());
   const auto& start = log.log.runs.back();
-  std::optional<std::int64_t> pool_bytes, pool_tokens, weights, peak_bytes;
+  std::optional<std::int64_t> pool_bytes, pool_tokens, weights, peak_bytes, planned_peak;
   if (pool) pool_bytes = pool->size.value;
   if (pool && bytes_per_token && *bytes_per_token > 0) pool_tokens = pool->size.value / *bytes_per_token;
   if (start.weights_bytes) weights = start.weights_bytes->value;
   if (peak) peak_bytes = peak->value;
+  if (row.peak) planned_peak = row.peak->value;
   return {
       {"kv_bytes_per_token", "KV bytes per token", "bytes", row.kv_bytes_per_token.value, bytes_per_token,
        "resident pages of the pool after one prompt, by the kernel's page tables"},
@@ -159,7 +153,7 @@ std::vector<Comparison> compare(const plan::Row& row, const ServerProcess& serve
        "size of the pool's mapping"},
       {"weights_bytes", "Weight bytes", "bytes", row.weights.value, weights,
        "sizes of the tensors that the engine took, from its log"},
-      {"peak_memory_bytes", "Peak memory", "bytes", peak_of(row), peak_bytes,
+      {"peak_memory_bytes", "Peak memory", "bytes", planned_peak, peak_bytes,
        "VmHWM of the server's process"},
   };
 }
@@ -182,7 +176,7 @@ Result<DemoResult> run_demo(const DemoOptions& options, const std::function<void
                 "give a GGUF file or a complete folder");
   result.model_name = report.spec->name.empty() ? options.model : report.spec->name;
   result.architecture = report.spec->architecture;
-  result.parameters = report.parameters.total.value_or(0);
+  result.parameters = report.parameters.total;
   if (std::filesystem::is_regular_file(options.model, ignored)) {
     PLIMSOLL_TRY(const MappedFile file, MappedFile::open(options.model));
     result.sha256 = sha256_hex(file.bytes());
@@ -220,7 +214,6 @@ Result<DemoResult> run_demo(const DemoOptions& options, const std::function<void
   if (!verified.is_recognised())
     return fail(ErrorCode::kInternal, "the server's log holds no start that verify knows", server.log_path);
   result.log_agrees = verified.agrees();
-  result.verify_text = verify::to_text(verified);
   result.comparisons = compare(row, server, verified, bytes_per_token);
   if (const int status = server.process.stop(std::chrono::seconds(30)); status != 0)
     return fail(ErrorCode::kInternal,

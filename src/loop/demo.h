@@ -34,7 +34,7 @@ struct Comparison {
   std::string quantity;  // kv_bytes_per_token kv_tokens kv_cache_bytes weights_bytes peak_memory_bytes
   std::string label;     // KV bytes per token
   std::string unit;      // bytes tokens
-  std::int64_t predicted = 0;
+  std::optional<std::int64_t> predicted;
   std::optional<std::int64_t> measured;
   std::string how;  // where the measured figure was read
 };
@@ -48,14 +48,13 @@ struct Level {
 struct DemoResult {
   std::string model_name, architecture;
   std::string sha256;  // of a model that is one file: which bytes the figures are for; else empty
-  std::int64_t parameters = 0;
+  std::optional<std::int64_t> parameters;  // absent when the files do not tell
   std::vector<Comparison> comparisons;
   std::vector<Level> sweep;
   std::string prompt, answer;
   bool log_agrees = false;      // verify: the engine's log against the plan
   std::string inspect_summary;  // the four values that decide
-  std::string verify_text;
-  std::string machine;  // CPU model, cores, memory
+  std::string machine;          // CPU model, cores, memory
   double wall_s = 0;
 };
 

@@ -2,8 +2,6 @@
 // What the demo shows: its document and its page.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/units.h"
 #include "loop/demo.h"
 
@@ -14,14 +12,18 @@ std::string number(const std::optional<double>& value, int decimals) {
   return value ? fmt::format("{:.{}f}", *value, decimals) : std::string("-");
 }
 
+std::string count(const std::optional<std::int64_t>& value) {
+  return value ? with_commas(*value) : std::string("unknown");
+}
+
 std::string pair_line(const Comparison& row) {
-  const std::string measured = row.measured ? with_commas(*row.measured) : "unknown";
   std::string line = fmt::format("  {:<20} predicted {:>13}   measured {:>13}", row.label,
-                                 with_commas(row.predicted), measured);
-  if (!row.measured) return line;
-  const double off = 100.0 * static_cast<double>(*row.measured - row.predicted) /
-                     static_cast<double>(std::max<std::int64_t>(1, row.predicted));
-  return line + (*row.measured == row.predicted ? "   exact" : fmt::format("   {:+.1f} %", off));
+                                 count(row.predicted), count(row.measured));
+  if (!row.measured || !row.predicted || *row.predicted == 0) return line;
+  if (*row.measured == *row.predicted) return line + "   exact";
+  const auto predicted = static_cast<double>(*row.predicted);
+  return line +
+         fmt::format("   {:+.1f} %", 100.0 * (static_cast<double>(*row.measured) - predicted) / predicted);
 }
 
 Json level_json(const Level& level) {
@@ -71,7 +73,7 @@ Json to_json(const DemoResult& result) {
 
 std::string to_text(const DemoResult& result) {
   std::string page = fmt::format("plimsoll demo: {} ({}, {} parameters)\non {}\n\n", result.model_name,
-                                 result.architecture, with_commas(result.parameters), result.machine);
+                                 result.architecture, count(result.parameters), result.machine);
   page += "Inspect   " + result.inspect_summary + "\n\n";
   page += "Plan against the running server\n";
   for (const auto& row : result.comparisons) page += pair_line(row) + "\n";

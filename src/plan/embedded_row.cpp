@@ -203,6 +203,7 @@ Result<Row> make_embedded_row(const Question& question) {
   row.estimated_max_model_len = answer.longest;
   row.limited_by = limit_of(answer.pool_source);
   row.larger_pool = larger_pool(question, answer);
+  row.peak = plan.peak;
   row.parts = parts_of(answer, question.rules);
   row.engine_message = answer.message;
   if (answer.fits) row.log_line = memory::capacity_line(plan);

@@ -114,6 +114,7 @@ struct Row {
   Tokens max_model_len;
   double max_concurrency = 0;
   std::optional<Tokens> estimated_max_model_len;
+  std::optional<Bytes> peak;         // of the process when every block is in use; engines that run here only
   Bytes error_bar;                   // half width of the band around kv_cache
   std::string limited_by;            // what decided kv_cache: memory max_num_seqs default_limit flag
   std::optional<Bytes> larger_pool;  // what a flag could make of kv_cache, when default_limit cut it
