@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "text/template_renderer.h"
-#include "text/tokenizer_json.h"
+#include "text/tokenizer/tokenizer_json.h"
 
 namespace plimsoll::text {
 namespace {

@@ -10,8 +10,8 @@
 #include "artifact/artifact.h"
 #include "tests/testing/golden.h"
 #include "tests/text/reference_rows.h"
-#include "text/gguf_tokenizer.h"
-#include "text/tokenizer_json.h"
+#include "text/tokenizer/gguf_tokenizer.h"
+#include "text/tokenizer/tokenizer_json.h"
 
 namespace plimsoll::text {
 namespace {

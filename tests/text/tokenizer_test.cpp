@@ -4,9 +4,9 @@
 
 #include "base/mapped_file.h"
 #include "tests/testing/golden.h"
-#include "text/bpe_model.h"
-#include "text/gguf_tokenizer.h"
-#include "text/tokenizer_json.h"
+#include "text/tokenizer/bpe_model.h"
+#include "text/tokenizer/gguf_tokenizer.h"
+#include "text/tokenizer/tokenizer_json.h"
 
 namespace plimsoll::text {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/gguf_tokenizer.h"
+#include "text/tokenizer/gguf_tokenizer.h"
 
 #include <algorithm>
 

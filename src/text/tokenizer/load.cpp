@@ -2,8 +2,8 @@
 // From an artifact to its tokenizer and template text: which file counts, and which ids end a turn.
 #include <algorithm>
 
-#include "text/gguf_tokenizer.h"
-#include "text/tokenizer_json.h"
+#include "text/tokenizer/gguf_tokenizer.h"
+#include "text/tokenizer/tokenizer_json.h"
 
 namespace plimsoll::text {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/post_processor.h"
+#include "text/tokenizer/post_processor.h"
 
 namespace plimsoll::text {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/pipeline_tokenizer.h"
+#include "text/tokenizer/pipeline_tokenizer.h"
 
 #include <algorithm>
 #include <deque>
 
 #include "base/utf8.h"
-#include "text/byte_level.h"
+#include "text/tokenizer/byte_level.h"
 
 namespace plimsoll::text {
 namespace {

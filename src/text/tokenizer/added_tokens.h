@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/normalizer.h"
-#include "text/regex.h"
 #include "text/text.h"
+#include "text/tokenizer/normalizer.h"
+#include "text/tokenizer/regex.h"
 
 namespace plimsoll::text {
 

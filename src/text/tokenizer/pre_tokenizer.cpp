@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/pre_tokenizer.h"
+#include "text/tokenizer/pre_tokenizer.h"
 
 #include <algorithm>
 
-#include "text/byte_level.h"
+#include "text/tokenizer/byte_level.h"
 
 namespace plimsoll::text {
 namespace {

@@ -7,13 +7,13 @@
 #include <optional>
 #include <vector>
 
-#include "text/added_tokens.h"
-#include "text/bpe_model.h"
-#include "text/normalizer.h"
-#include "text/post_processor.h"
-#include "text/pre_tokenizer.h"
 #include "text/text.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/added_tokens.h"
+#include "text/tokenizer/bpe_model.h"
+#include "text/tokenizer/normalizer.h"
+#include "text/tokenizer/post_processor.h"
+#include "text/tokenizer/pre_tokenizer.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace plimsoll::text {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/added_tokens.h"
+#include "text/tokenizer/added_tokens.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/tokenizer_json.h"
+#include "text/tokenizer/tokenizer_json.h"
 
 namespace plimsoll::text {
 namespace {

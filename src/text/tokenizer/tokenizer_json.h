@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "text/pipeline_tokenizer.h"
+#include "text/tokenizer/pipeline_tokenizer.h"
 
 namespace plimsoll::text {
 

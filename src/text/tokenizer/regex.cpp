@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "text/regex.h"
+#include "text/tokenizer/regex.h"
 
 #include <pcre2.h>
 

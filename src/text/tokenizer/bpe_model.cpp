@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/bpe_model.h"
+#include "text/tokenizer/bpe_model.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "text/byte_level.h"
+#include "text/tokenizer/byte_level.h"
 
 namespace plimsoll::text {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace plimsoll::text {
 

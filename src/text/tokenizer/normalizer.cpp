@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/normalizer.h"
+#include "text/tokenizer/normalizer.h"
 
 #include <utf8proc.h>
 
 #include <cstdlib>
 #include <memory>
 
-#include "text/regex.h"
+#include "text/tokenizer/regex.h"
 #include "text/unicode.h"
 
 namespace plimsoll::text {

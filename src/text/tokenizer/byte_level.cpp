@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/byte_level.h"
+#include "text/tokenizer/byte_level.h"
 
 #include <array>
 
