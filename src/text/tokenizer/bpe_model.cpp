@@ -5,12 +5,13 @@
 #include <bit>
 #include <queue>
 
+#include "base/utf8.h"
+
 namespace plimsoll::text {
 namespace {
 
 // Up to here scanning all pairs after each join is faster than a heap (measured: words of real text).
 constexpr std::size_t kShortPiece = 48;
-constexpr std::size_t kMaxWholePiece = 512;  // bytes; longer pieces are hardly tokens
 
 std::uint64_t key_of(TokenId left, TokenId right) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
@@ -24,22 +25,26 @@ std::size_t slot_of(std::uint64_t key, std::size_t mask) {
 
 }  // namespace
 
-BpeModel::BpeModel(const Vocabulary& vocabulary, const Options& options)
+BpeModel::BpeModel(const Vocabulary& vocabulary, Options options)
     : vocabulary_(vocabulary),
-      options_(options),
-      byte_ids_(256, -1),
-      whole_(static_cast<std::size_t>(vocabulary.size())) {
-  for (int byte = 0; byte < 256; ++byte) {
+      options_(std::move(options)),
+      starts_with_bytes_(vocabulary.spelling() != Spelling::kPlain) {
+  byte_ids_.fill(-1);
+  for (unsigned byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
-    if (const auto id = vocabulary.find_bytes(std::string_view(&c, 1)))
-      byte_ids_[static_cast<std::size_t>(byte)] = *id;
+    constexpr char kDigits[] = "0123456789ABCDEF";
+    const char spelled[] = {'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'};
+    const auto id = starts_with_bytes_ ? vocabulary.find_bytes(std::string_view(&c, 1))
+                                       : vocabulary.find_bytes(std::string_view(spelled, sizeof spelled));
+    if (id) byte_ids_[byte] = *id;
   }
 }
 
 Result<std::unique_ptr<BpeModel>> BpeModel::build(const Vocabulary& vocabulary,
-                                                  const std::vector<Merge>& merges, const Options& options) {
-  std::unique_ptr<BpeModel> model(new BpeModel(vocabulary, options));
+                                                  const std::vector<Merge>& merges, Options options) {
+  std::unique_ptr<BpeModel> model(new BpeModel(vocabulary, std::move(options)));
   model->pairs_.resize(std::bit_ceil(merges.size() * 2 + 16));
+  const std::size_t prefix = model->options_.continuing_prefix.size();
   std::string joined;
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
     const auto left = vocabulary.find_text(merges[rank].left);
@@ -47,7 +52,8 @@ Result<std::unique_ptr<BpeModel>> BpeModel::build(const Vocabulary& vocabulary,
     std::optional<TokenId> merged;
     if (left && right) {
       joined = vocabulary.bytes_of(*left);
-      joined += vocabulary.bytes_of(*right);
+      const std::string_view rest = vocabulary.bytes_of(*right);
+      joined += rest.substr(std::min(prefix, rest.size()));
       merged = vocabulary.find_bytes(joined);
     }
     if (!merged)
@@ -76,43 +82,80 @@ const BpeModel::Pair* BpeModel::find(TokenId left, TokenId right) const {
   }
 }
 
-void BpeModel::encode(std::string_view piece, std::vector<TokenId>& ids) const {
-  std::optional<TokenId> whole;
-  if (piece.size() <= kMaxWholePiece || options_.ignore_merges) whole = vocabulary_.find_bytes(piece);
-  std::atomic<std::uint8_t>* flag = whole ? &whole_[static_cast<std::size_t>(*whole)] : nullptr;
-  if (flag && (options_.ignore_merges || flag->load(std::memory_order_relaxed) == kYes)) {
-    ids.push_back(*whole);
-    return;
+void BpeModel::encode(std::string_view piece, const PieceSink& sink) const {
+  if (options_.ignore_merges) {
+    if (const auto whole = vocabulary_.find_bytes(piece)) return sink.add(*whole, 0, piece.size());
   }
-  thread_local std::vector<TokenId> symbols;
+  thread_local std::vector<Symbol> symbols;
   symbols.clear();
-  start_symbols(piece, symbols);
+  if (starts_with_bytes_)
+    start_bytes(piece, symbols);
+  else
+    start_characters(piece, symbols);
   if (symbols.size() <= kShortPiece)
     merge_short(symbols);
   else
     merge_long(symbols);
-  if (flag && flag->load(std::memory_order_relaxed) == kUnknown)
-    flag->store(symbols.size() == 1 && symbols[0] == *whole ? kYes : kNo, std::memory_order_relaxed);
-  ids.insert(ids.end(), symbols.begin(), symbols.end());
-}
-
-void BpeModel::start_symbols(std::string_view piece, std::vector<TokenId>& symbols) const {
-  bool after_unknown = false;
-  for (const char c : piece) {
-    const TokenId id = byte_ids_[static_cast<unsigned char>(c)];
-    if (id >= 0) {
-      symbols.push_back(id);
-    } else if (options_.unknown_id && !(after_unknown && options_.fuse_unknown)) {
-      symbols.push_back(*options_.unknown_id);
-    }
-    after_unknown = id < 0;
+  std::size_t at = 0;
+  for (const Symbol& symbol : symbols) {
+    sink.add(symbol.id, at, at + symbol.bytes);
+    at += symbol.bytes;
   }
 }
 
-void BpeModel::merge_short(std::vector<TokenId>& symbols) const {
+void BpeModel::start_bytes(std::string_view piece, std::vector<Symbol>& symbols) const {
+  bool after_unknown = false;
+  for (const char c : piece) {
+    const TokenId id = byte_ids_[static_cast<unsigned char>(c)];
+    if (id >= 0)
+      symbols.push_back({id, 1});
+    else if (after_unknown && options_.fuse_unknown)
+      ++symbols.back().bytes;
+    else if (options_.unknown_id)
+      symbols.push_back({*options_.unknown_id, 1});
+    after_unknown = id < 0 && options_.unknown_id;
+  }
+}
+
+bool BpeModel::add_bytes(std::string_view character, std::vector<Symbol>& symbols) const {
+  if (!options_.byte_fallback) return false;
+  for (const char c : character)
+    if (byte_ids_[static_cast<unsigned char>(c)] < 0) return false;
+  for (const char c : character) symbols.push_back({byte_ids_[static_cast<unsigned char>(c)], 1});
+  return true;
+}
+
+void BpeModel::start_characters(std::string_view piece, std::vector<Symbol>& symbols) const {
+  const bool has_affixes = !options_.continuing_prefix.empty() || !options_.end_suffix.empty();
+  std::string spelled;
+  bool after_unknown = false;
+  for (std::size_t at = 0; at < piece.size();) {
+    const auto bytes = static_cast<std::uint32_t>(decode_utf8(piece.substr(at)).bytes);
+    const std::string_view character = piece.substr(at, bytes);
+    std::string_view key = character;
+    if (has_affixes) {
+      spelled = at > 0 ? options_.continuing_prefix : "";
+      spelled += character;
+      if (at + bytes == piece.size()) spelled += options_.end_suffix;
+      key = spelled;
+    }
+    at += bytes;
+    const auto id = vocabulary_.find_bytes(key);
+    const bool is_known = id || add_bytes(key, symbols);
+    if (id)
+      symbols.push_back({*id, bytes});
+    else if (!is_known && after_unknown && options_.fuse_unknown)
+      symbols.back().bytes += bytes;
+    else if (!is_known && options_.unknown_id)
+      symbols.push_back({*options_.unknown_id, bytes});
+    after_unknown = !is_known && options_.unknown_id;
+  }
+}
+
+void BpeModel::merge_short(std::vector<Symbol>& symbols) const {
   const Pair* pairs[kShortPiece];  // of symbol i and i + 1
   std::size_t size = symbols.size();
-  for (std::size_t i = 0; i + 1 < size; ++i) pairs[i] = find(symbols[i], symbols[i + 1]);
+  for (std::size_t i = 0; i + 1 < size; ++i) pairs[i] = find(symbols[i].id, symbols[i + 1].id);
   while (size > 1) {
     std::size_t best = size;
     std::uint32_t best_rank = UINT32_MAX;
@@ -122,19 +165,22 @@ void BpeModel::merge_short(std::vector<TokenId>& symbols) const {
         best = i;
       }
     if (best == size) break;
-    symbols[best] = pairs[best]->merged;
+    symbols[best] = {pairs[best]->merged, symbols[best].bytes + symbols[best + 1].bytes};
     for (std::size_t i = best + 1; i + 1 < size; ++i) {
       symbols[i] = symbols[i + 1];
       if (i + 2 < size) pairs[i] = pairs[i + 1];
     }
     --size;
-    if (best > 0) pairs[best - 1] = find(symbols[best - 1], symbols[best]);
-    if (best + 1 < size) pairs[best] = find(symbols[best], symbols[best + 1]);
+    if (best > 0) pairs[best - 1] = find(symbols[best - 1].id, symbols[best].id);
+    if (best + 1 < size) pairs[best] = find(symbols[best].id, symbols[best + 1].id);
   }
   symbols.resize(size);
 }
 
-void BpeModel::merge_long(std::vector<TokenId>& symbols) const {
+void BpeModel::merge_long(std::vector<Symbol>& symbols) const {
+  struct Link {
+    std::int32_t previous, next;
+  };
   struct Candidate {
     std::uint32_t rank;
     std::int32_t left;
@@ -143,36 +189,39 @@ void BpeModel::merge_long(std::vector<TokenId>& symbols) const {
       return rank != other.rank ? rank > other.rank : left > other.left;
     }
   };
+  constexpr TokenId kGone = -1;  // joined into its neighbour
   const auto size = static_cast<std::int32_t>(symbols.size());
-  std::vector<Symbol> chain(symbols.size());
-  std::priority_queue<Candidate> queue;
+  std::vector<Link> links(symbols.size());
+  std::vector<Candidate> candidates;
+  candidates.reserve(symbols.size());
+  const auto symbol = [&](std::int32_t i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
+  const auto link = [&](std::int32_t i) -> Link& { return links[static_cast<std::size_t>(i)]; };
+  for (std::int32_t i = 0; i < size; ++i) {
+    link(i) = {i - 1, i + 1 < size ? i + 1 : -1};
+    if (i + 1 == size) continue;
+    if (const Pair* pair = find(symbol(i).id, symbol(i + 1).id))
+      candidates.push_back({pair->rank, i, symbol(i).id, symbol(i + 1).id});
+  }
+  std::priority_queue<Candidate> queue(std::less<Candidate>(), std::move(candidates));
   const auto offer = [&](std::int32_t left) {
-    if (left < 0 || chain[static_cast<std::size_t>(left)].next < 0) return;
-    const Symbol& first = chain[static_cast<std::size_t>(left)];
-    const TokenId second = chain[static_cast<std::size_t>(first.next)].id;
-    if (const Pair* pair = find(first.id, second)) queue.push({pair->rank, left, first.id, second});
+    if (left < 0 || link(left).next < 0) return;
+    const TokenId first = symbol(left).id, second = symbol(link(left).next).id;
+    if (const Pair* pair = find(first, second)) queue.push({pair->rank, left, first, second});
   };
-  for (std::int32_t i = 0; i < size; ++i)
-    chain[static_cast<std::size_t>(i)] = {symbols[static_cast<std::size_t>(i)], i - 1,
-                                          i + 1 < size ? i + 1 : -1};
-  for (std::int32_t i = 0; i + 1 < size; ++i) offer(i);
   while (!queue.empty()) {
     const Candidate best = queue.top();
     queue.pop();
-    Symbol& left = chain[static_cast<std::size_t>(best.left)];
-    if (left.id != best.left_id || left.next < 0) continue;  // -1: joined into its neighbour
-    Symbol& right = chain[static_cast<std::size_t>(left.next)];
-    if (right.id != best.right_id) continue;
-    left.id = find(best.left_id, best.right_id)->merged;
-    right.id = -1;
-    left.next = right.next;
-    if (left.next >= 0) chain[static_cast<std::size_t>(left.next)].previous = best.left;
-    offer(left.previous);
+    const std::int32_t right = link(best.left).next;
+    if (symbol(best.left).id != best.left_id || right < 0 || symbol(right).id != best.right_id) continue;
+    symbol(best.left).id = find(best.left_id, best.right_id)->merged;
+    symbol(best.left).bytes += symbol(right).bytes;
+    symbol(right).id = kGone;
+    link(best.left).next = link(right).next;
+    if (link(right).next >= 0) link(link(right).next).previous = best.left;
+    offer(link(best.left).previous);
     offer(best.left);
   }
-  symbols.clear();
-  for (std::int32_t i = size > 0 ? 0 : -1; i >= 0; i = chain[static_cast<std::size_t>(i)].next)
-    symbols.push_back(chain[static_cast<std::size_t>(i)].id);
+  std::erase_if(symbols, [](const Symbol& each) { return each.id == kGone; });
 }
 
 }  // namespace plimsoll::text

@@ -43,20 +43,20 @@ std::string bytes_to_characters(std::string_view bytes) {
   return out;
 }
 
-std::optional<std::string> characters_to_bytes(std::string_view utf8) {
-  std::string out;
+bool characters_to_bytes(std::string_view utf8, std::string& bytes) {
+  bytes.clear();
   while (!utf8.empty()) {
     const DecodedChar next = decode_utf8(utf8);
-    if (next.code_point >= kNumCharacters || kBytes[next.code_point] < 0) return std::nullopt;
-    out += static_cast<char>(kBytes[next.code_point]);
+    if (next.code_point >= kNumCharacters || kBytes[next.code_point] < 0) return false;
+    bytes += static_cast<char>(kBytes[next.code_point]);
     utf8.remove_prefix(static_cast<std::size_t>(next.bytes));
   }
-  return out;
+  return true;
 }
 
 std::string token_to_bytes(std::string_view utf8) {
-  if (auto bytes = characters_to_bytes(utf8)) return std::move(*bytes);
-  return std::string(utf8);
+  std::string bytes;
+  return characters_to_bytes(utf8, bytes) ? bytes : std::string(utf8);
 }
 
 }  // namespace plimsoll::text

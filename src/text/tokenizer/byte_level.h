@@ -3,7 +3,6 @@
 // written in.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,8 +12,8 @@ namespace plimsoll::text {
 char32_t byte_character(unsigned char byte);
 /// Bytes -> their characters, as UTF-8.
 std::string bytes_to_characters(std::string_view bytes);
-/// The bytes a token spells; nothing when one of its characters stands for no byte.
-std::optional<std::string> characters_to_bytes(std::string_view utf8);
+/// Replaces `bytes` by what a token spells; false when one of its characters stands for no byte.
+bool characters_to_bytes(std::string_view utf8, std::string& bytes);
 /// As above, but such a token (an added one, with a space in it, say) stands for its own UTF-8.
 std::string token_to_bytes(std::string_view utf8);
 

@@ -173,7 +173,7 @@ Result<TokenizerParts> read_gguf_tokenizer(const Json& metadata) {
   if (entries.empty()) return fail(ErrorCode::kMalformed, "no tokenizer: there are no tokens", at("tokens"));
 
   TokenizerParts parts;
-  PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries));
+  PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries, Spelling::kByteCharacters));
   parts.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   if (rules->nfc) parts.normalizer = Normalizer::nfc();
   PLIMSOLL_TRY(parts.pre_tokenizer, make_pre_tokenizer(*rules));
@@ -182,7 +182,7 @@ Result<TokenizerParts> read_gguf_tokenizer(const Json& metadata) {
   PLIMSOLL_TRY(const auto merges, read_merges(get(metadata, "merges")));
   BpeModel::Options options;
   options.ignore_merges = rules->ignore_merges;
-  PLIMSOLL_TRY(parts.model, BpeModel::build(*parts.vocabulary, merges, options));
+  PLIMSOLL_TRY(parts.model, BpeModel::build(*parts.vocabulary, merges, std::move(options)));
   read_special(metadata, *rules, parts);
   return parts;
 }

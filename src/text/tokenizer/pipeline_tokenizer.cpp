@@ -81,7 +81,7 @@ class PipelineTokenizer final : public Tokenizer {
   void encode_pieces(std::string_view text, std::vector<TokenId>& ids) const {
     std::deque<std::string> storage;
     for (const std::string_view piece : parts_.pre_tokenizer.split(text, storage))
-      parts_.model->encode(piece, ids);
+      parts_.model->encode(piece, {ids});
   }
 
   TokenizerParts parts_;

@@ -10,15 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "text/tokenizer/span.h"
 
 namespace plimsoll::text {
-
-/// Byte range [begin, end) of a text.
-struct Span {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  bool operator==(const Span&) const = default;
-};
 
 class Regex {
  public:

@@ -121,7 +121,7 @@ Result<TokenizerParts> read_tokenizer_json(const Json& json) {
   PLIMSOLL_TRY(parts.added, AddedTokens::build(std::move(added), parts.normalizer));
 
   PLIMSOLL_TRY(const auto entries, read_vocabulary(model["vocab"]));
-  PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries));
+  PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries, Spelling::kByteCharacters));
   parts.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   PLIMSOLL_TRY(const auto merges, read_merges(model["merges"]));
   BpeModel::Options options;
@@ -129,7 +129,7 @@ Result<TokenizerParts> read_tokenizer_json(const Json& json) {
   options.fuse_unknown = model["fuse_unk"].as_bool().value_or(false);
   if (const std::string* unknown = model["unk_token"].as_string())
     options.unknown_id = parts.vocabulary->find_text(*unknown);
-  PLIMSOLL_TRY(parts.model, BpeModel::build(*parts.vocabulary, merges, options));
+  PLIMSOLL_TRY(parts.model, BpeModel::build(*parts.vocabulary, merges, std::move(options)));
   return parts;
 }
 

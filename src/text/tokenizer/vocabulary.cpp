@@ -33,8 +33,9 @@ std::uint64_t hash_of(std::string_view bytes) {
 
 }  // namespace
 
-Result<Vocabulary> Vocabulary::build(const std::vector<Entry>& entries) {
+Result<Vocabulary> Vocabulary::build(const std::vector<Entry>& entries, Spelling spelling) {
   Vocabulary made;
+  made.spelling_ = spelling;
   std::int64_t highest = -1;
   std::size_t bytes = 0;
   for (const Entry& entry : entries) {
@@ -53,27 +54,34 @@ Result<Vocabulary> Vocabulary::build(const std::vector<Entry>& entries) {
   made.spans_.resize(static_cast<std::size_t>(highest + 1));
   made.block_.reserve(bytes);
   made.slots_.resize(std::bit_ceil(entries.size() * 2 + 16));
+  std::string spelled;
   for (const Entry& entry : entries) {
-    Place& place = made.spans_[static_cast<std::size_t>(entry.id)];
-    const auto spelled = characters_to_bytes(entry.text);
-    const std::string_view stored = spelled ? std::string_view(*spelled) : entry.text;
-    place = {static_cast<std::uint32_t>(made.block_.size()), static_cast<std::uint32_t>(stored.size()), true,
-             !spelled};
+    const bool is_raw = spelling == Spelling::kByteCharacters && !characters_to_bytes(entry.text, spelled);
+    const bool is_mapped = spelling == Spelling::kByteCharacters && !is_raw;
+    const std::string_view stored = is_mapped ? std::string_view(spelled) : entry.text;
+    const auto id = static_cast<TokenId>(entry.id);
+    made.spans_[static_cast<std::size_t>(id)] = {static_cast<std::uint32_t>(made.block_.size()),
+                                                 static_cast<std::uint32_t>(stored.size()), true, is_raw};
     made.block_ += stored;
-    if (spelled)
-      made.index(static_cast<TokenId>(entry.id));
+    if (is_raw)
+      made.raw_[std::string(entry.text)] = id;
     else
-      made.raw_[std::string(entry.text)] = static_cast<TokenId>(entry.id);
+      made.index(id);
   }
   return made;
 }
 
 void Vocabulary::index(TokenId id) {
   const std::string_view bytes = bytes_of(id);
+  const std::uint64_t hash = hash_of(bytes);
+  const auto tag = static_cast<std::uint32_t>(hash >> 32);
   const std::size_t mask = slots_.size() - 1;
-  for (std::size_t slot = hash_of(bytes) & mask;; slot = (slot + 1) & mask) {
-    if (slots_[slot] != 0 && bytes_of(static_cast<TokenId>(slots_[slot] - 1)) != bytes) continue;
-    slots_[slot] = static_cast<std::uint32_t>(id) + 1;  // of equal tokens the last one counts
+  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+    Slot& slot = slots_[at];
+    if (slot.id_plus_1 != 0 &&
+        (slot.hash != tag || bytes_of(static_cast<TokenId>(slot.id_plus_1 - 1)) != bytes))
+      continue;
+    slot = {static_cast<std::uint32_t>(id) + 1, tag};
     return;
   }
 }
@@ -92,20 +100,26 @@ std::string_view Vocabulary::bytes_of(TokenId id) const {
 std::string Vocabulary::text_of(TokenId id) const {
   if (!has(id)) return {};
   const std::string_view bytes = bytes_of(id);
-  return spans_[static_cast<std::size_t>(id)].is_raw ? std::string(bytes) : bytes_to_characters(bytes);
+  const bool is_mapped =
+      spelling_ == Spelling::kByteCharacters && !spans_[static_cast<std::size_t>(id)].is_raw;
+  return is_mapped ? bytes_to_characters(bytes) : std::string(bytes);
 }
 
 std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
   if (slots_.empty()) return std::nullopt;
+  const std::uint64_t hash = hash_of(bytes);
+  const auto tag = static_cast<std::uint32_t>(hash >> 32);
   const std::size_t mask = slots_.size() - 1;
-  for (std::size_t slot = hash_of(bytes) & mask; slots_[slot] != 0; slot = (slot + 1) & mask)
-    if (bytes_of(static_cast<TokenId>(slots_[slot] - 1)) == bytes)
-      return static_cast<TokenId>(slots_[slot] - 1);
+  for (std::size_t at = hash & mask; slots_[at].id_plus_1 != 0; at = (at + 1) & mask) {
+    const auto id = static_cast<TokenId>(slots_[at].id_plus_1 - 1);
+    if (slots_[at].hash == tag && bytes_of(id) == bytes) return id;
+  }
   return std::nullopt;
 }
 
 std::optional<TokenId> Vocabulary::find_text(std::string_view text) const {
-  if (const auto bytes = characters_to_bytes(text)) return find_bytes(*bytes);
+  if (spelling_ != Spelling::kByteCharacters) return find_bytes(text);
+  if (std::string bytes; characters_to_bytes(text, bytes)) return find_bytes(bytes);
   const auto found = raw_.find(std::string(text));
   return found == raw_.end() ? std::nullopt : std::optional(found->second);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token ids <-> the bytes they stand for, for a byte-level vocabulary. Bytes lie in one block; look-up by
-// bytes is one hash probe without allocation. Built once, then read-only for any thread.
+// Token ids <-> the bytes they stand for. Bytes lie in one block; look-up by bytes is one hash probe without
+// allocation. Built once, then read-only for any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,28 @@
 
 namespace plimsoll::text {
 
+/// How a file spells its tokens.
+enum class Spelling {
+  kPlain,           // as text: "▁the", "##ing"
+  kByteCharacters,  // GPT-2's characters for bytes: "Ġthe"
+  kBytes            // any bytes as they are
+};
+
 class Vocabulary {
  public:
   struct Entry {
-    std::string_view text;  // as the file spells it, in byte characters
+    std::string_view text;  // as the file spells it
     std::int64_t id = 0;
   };
-  /// Errors: kMalformed when an id is negative or absurdly far above the number of tokens.
-  static Result<Vocabulary> build(const std::vector<Entry>& entries);
+  /// Of equal tokens the last one counts. Errors: kMalformed when an id is negative or absurdly far above the
+  /// number of tokens.
+  static Result<Vocabulary> build(const std::vector<Entry>& entries, Spelling spelling);
 
+  Spelling spelling() const { return spelling_; }
   /// Highest id + 1.
   std::int64_t size() const { return static_cast<std::int64_t>(spans_.size()); }
-  /// "" for ids that nothing has.
+  /// What models match pieces against: raw bytes, or the token's text where tokens are spelled plainly. ""
+  /// for ids that nothing has.
   std::string_view bytes_of(TokenId id) const;
   bool has(TokenId id) const;
   /// The file's spelling.
@@ -43,11 +53,16 @@ class Vocabulary {
     bool is_present = false;
     bool is_raw = false;  // its text is no string of byte characters and stands for itself
   };
+  struct Slot {
+    std::uint32_t id_plus_1 = 0;  // 0: empty
+    std::uint32_t hash = 0;       // upper half: most strangers are told apart without reading their bytes
+  };
   void index(TokenId id);
 
+  Spelling spelling_ = Spelling::kPlain;
   std::string block_;
-  std::vector<Place> spans_;          // by id
-  std::vector<std::uint32_t> slots_;  // open addressing, id + 1, 0 empty; a power of two long
+  std::vector<Place> spans_;  // by id
+  std::vector<Slot> slots_;   // open addressing; a power of two long
   std::unordered_map<std::string, TokenId> raw_;
 };
 
