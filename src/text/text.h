@@ -25,14 +25,33 @@ struct EncodeOptions {
   bool parse_special = true;       // false: special strings inside the text are plain text
 };
 
+/// Bytes [begin, end) of a text.
+struct Span {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool operator==(const Span&) const = default;
+};
+
+/// Ids and where they come from.
+struct Encoding {
+  std::vector<TokenId> ids;
+  /// One per id: the bytes of the text (as repaired, if it was not UTF-8) that it stands for. Ids that the
+  /// tokenizer adds of itself have empty spans.
+  std::vector<Span> spans;
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
   /// Ids of `utf8`; bytes that are not UTF-8 are replaced as Python's errors="replace" does.
   virtual std::vector<TokenId> encode(std::string_view utf8, const EncodeOptions& options = {}) const = 0;
+  /// The same ids with their places; slower.
+  virtual Encoding encode_with_spans(std::string_view utf8, const EncodeOptions& options = {}) const = 0;
   /// Text of ids; incomplete UTF-8 becomes U+FFFD; ids outside the vocabulary are skipped.
   virtual std::string decode(std::span<const TokenId> ids, bool skip_special_tokens) const = 0;
+  /// True when the text of ids is nothing but their joined bytes, whatever stands beside an id.
+  virtual bool decodes_by_bytes() const = 0;
   /// The raw bytes one id stands for ("" outside the vocabulary): what streaming and logprobs need.
   virtual std::string token_bytes(TokenId id) const = 0;
   /// The vocabulary's own spelling of an id ("Ġis"), or nothing.

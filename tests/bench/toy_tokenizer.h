@@ -31,6 +31,12 @@ class ToyTokenizer final : public text::Tokenizer {
     }
     return ids;
   }
+  text::Encoding encode_with_spans(std::string_view text, const text::EncodeOptions& options) const override {
+    text::Encoding made{encode(text, options), {}};
+    made.spans.resize(made.ids.size());
+    return made;
+  }
+  bool decodes_by_bytes() const override { return true; }
   std::string decode(std::span<const text::TokenId> ids, bool) const override {
     std::string out;
     for (text::TokenId id : ids) out += token_bytes(id);

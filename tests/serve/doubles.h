@@ -21,6 +21,12 @@ namespace plimsoll::serve {
 class ByteTokenizer : public text::Tokenizer {
  public:
   std::vector<TokenId> encode(std::string_view utf8, const text::EncodeOptions& options) const override;
+  text::Encoding encode_with_spans(std::string_view text, const text::EncodeOptions& options) const override {
+    text::Encoding made{encode(text, options), {}};
+    made.spans.resize(made.ids.size());
+    return made;
+  }
+  bool decodes_by_bytes() const override { return true; }
   std::string decode(std::span<const TokenId> ids, bool skip_special_tokens) const override;
   std::string token_bytes(TokenId id) const override;
   std::optional<std::string> token_text(TokenId id) const override;

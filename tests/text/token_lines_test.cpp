@@ -20,7 +20,7 @@ std::shared_ptr<const Tokenizer> small() {
     "decoder":{"type":"ByteLevel"},
     "model":{"type":"BPE","vocab":{"a":0,"b":1,"aa":2},"merges":["a a"]}})",
       "small");
-  auto parts = read_tokenizer_json(json);
+  auto parts = read_tokenizer_json(dump(json));
   EXPECT_TRUE(parts) << (parts ? "" : parts.error().describe());
   return parts ? make_tokenizer(std::move(*parts)) : nullptr;
 }

@@ -21,13 +21,13 @@ Json small() {
 }
 
 std::shared_ptr<const Tokenizer> load(const Json& json) {
-  auto parts = read_tokenizer_json(json);
+  auto parts = read_tokenizer_json(dump(json));
   EXPECT_TRUE(parts) << (parts ? "" : parts.error().describe());
   return parts ? make_tokenizer(std::move(*parts)) : nullptr;
 }
 
 Error refusal(const Json& json) {
-  auto parts = read_tokenizer_json(json);
+  auto parts = read_tokenizer_json(dump(json));
   EXPECT_FALSE(parts) << dump(json);
   return parts ? Error{} : parts.error();
 }

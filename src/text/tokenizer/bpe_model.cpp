@@ -12,6 +12,7 @@ namespace {
 
 // Up to here scanning all pairs after each join is faster than a heap (measured: words of real text).
 constexpr std::size_t kShortPiece = 48;
+constexpr std::string_view kMark = "▁";  // SentencePiece's blank
 
 std::uint64_t key_of(TokenId left, TokenId right) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
@@ -37,7 +38,29 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, Options options)
     const auto id = starts_with_bytes_ ? vocabulary.find_bytes(std::string_view(&c, 1))
                                        : vocabulary.find_bytes(std::string_view(spelled, sizeof spelled));
     if (id) byte_ids_[byte] = *id;
+    if (byte < 128) ascii_ids_[byte] = vocabulary.find_bytes(std::string_view(&c, 1)).value_or(-1);
   }
+}
+
+// Merges take place between neighbours only: where no merge has a mark first in its right part and something
+// else last in its left one, nothing ever crosses the place before a mark.
+void BpeModel::find_cuts(const std::vector<Merge>& merges) {
+  cuts_at_marks_ = vocabulary_.spelling() == Spelling::kPlain && !options_.ignore_merges &&
+                   options_.continuing_prefix.empty() && options_.end_suffix.empty() &&
+                   vocabulary_.find_bytes(kMark);
+  for (const Merge& merge : merges)
+    if (merge.right.starts_with(kMark) && !merge.left.ends_with(kMark) && !merge.left.empty())
+      joins_mark_.set(static_cast<unsigned char>(merge.left.back()));
+}
+
+std::size_t BpeModel::safe_cut(std::string_view piece) const {
+  if (!cuts_at_marks_) return piece.size();
+  for (std::size_t at = 1; (at = piece.find(kMark, at)) != std::string_view::npos; at += kMark.size()) {
+    if (piece.substr(0, at).ends_with(kMark) || joins_mark_[static_cast<unsigned char>(piece[at - 1])])
+      continue;
+    return at;
+  }
+  return piece.size();
 }
 
 Result<std::unique_ptr<BpeModel>> BpeModel::build(const Vocabulary& vocabulary,
@@ -63,6 +86,7 @@ Result<std::unique_ptr<BpeModel>> BpeModel::build(const Vocabulary& vocabulary,
                   "tokenizer.json: /model/merges/" + std::to_string(rank));
     model->insert(key_of(*left, *right), static_cast<std::uint32_t>(rank), *merged);
   }
+  model->find_cuts(merges);
   return model;
 }
 
@@ -140,10 +164,11 @@ void BpeModel::start_characters(std::string_view piece, std::vector<Symbol>& sym
       key = spelled;
     }
     at += bytes;
-    const auto id = vocabulary_.find_bytes(key);
-    const bool is_known = id || add_bytes(key, symbols);
-    if (id)
-      symbols.push_back({*id, bytes});
+    const TokenId id = bytes == 1 && !has_affixes ? ascii_ids_[static_cast<unsigned char>(key[0])]
+                                                  : vocabulary_.find_bytes(key).value_or(-1);
+    const bool is_known = id >= 0 || add_bytes(key, symbols);
+    if (id >= 0)
+      symbols.push_back({id, bytes});
     else if (!is_known && after_unknown && options_.fuse_unknown)
       symbols.back().bytes += bytes;
     else if (!is_known && options_.unknown_id)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,8 @@ class BpeModel final : public PieceModel {
                                                  const std::vector<Merge>& merges, Options options);
 
   void encode(std::string_view piece, const PieceSink& sink) const override;
+  /// Before a word mark that no merge joins with what stands before it.
+  std::size_t safe_cut(std::string_view piece) const override;
 
  private:
   struct Pair {
@@ -51,6 +54,7 @@ class BpeModel final : public PieceModel {
   };
 
   BpeModel(const Vocabulary& vocabulary, Options options);
+  void find_cuts(const std::vector<Merge>& merges);
   void insert(std::uint64_t key, std::uint32_t rank, TokenId merged);
   const Pair* find(TokenId left, TokenId right) const;
   void start_bytes(std::string_view piece, std::vector<Symbol>& symbols) const;
@@ -62,8 +66,11 @@ class BpeModel final : public PieceModel {
   const Vocabulary& vocabulary_;
   Options options_;
   bool starts_with_bytes_;
-  std::vector<Pair> pairs_;            // open addressing, a power of two long
-  std::array<TokenId, 256> byte_ids_;  // -1 when a byte has no token
+  bool cuts_at_marks_ = false;
+  std::bitset<256> joins_mark_;         // last bytes of texts that some merge joins with a mark behind them
+  std::vector<Pair> pairs_;             // open addressing, a power of two long
+  std::array<TokenId, 256> byte_ids_;   // -1 when a byte has no token
+  std::array<TokenId, 128> ascii_ids_;  // of plainly spelled characters; -1 likewise
 };
 
 }  // namespace plimsoll::text

@@ -175,7 +175,8 @@ Result<TokenizerParts> read_gguf_tokenizer(const Json& metadata) {
   TokenizerParts parts;
   PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries, Spelling::kByteCharacters));
   parts.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
-  if (rules->nfc) parts.normalizer = Normalizer::nfc();
+  parts.decoder = Decoder::byte_level();
+  if (rules->nfc) parts.normalizer.add_nfc();
   PLIMSOLL_TRY(parts.pre_tokenizer, make_pre_tokenizer(*rules));
   PLIMSOLL_TRY(std::vector<AddedToken> added, read_added(tokens, get(metadata, "token_type")));
   PLIMSOLL_TRY(parts.added, AddedTokens::build(std::move(added), parts.normalizer));

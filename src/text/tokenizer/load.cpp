@@ -2,11 +2,14 @@
 // From an artifact to its tokenizer and template text: which file counts, and which ids end a turn.
 #include <algorithm>
 
+#include "base/mapped_file.h"
 #include "text/tokenizer/gguf_tokenizer.h"
 #include "text/tokenizer/tokenizer_json.h"
 
 namespace plimsoll::text {
 namespace {
+
+constexpr std::int64_t kMaxFileBytes = std::int64_t{256} << 20;
 
 using artifact::Artifact;
 using artifact::Form;
@@ -78,10 +81,10 @@ void add_turn_ends(TokenizerParts& parts) {
       add_stop(parts, token->id);
 }
 
-Result<Json> tokenizer_tree(const Artifact& artifact) {
+Result<std::string> tokenizer_text(const Artifact& artifact) {
   if (artifact.form() == Form::kTokenizerOnly && artifact.files().size() == 1 &&
       artifact.root().ends_with(".json"))
-    return read_json_file(artifact.root());
+    return read_file(artifact.root(), kMaxFileBytes);
   auto text = artifact.text_file("tokenizer.json");
   if (!text) {
     for (const artifact::File& file : artifact.files())
@@ -93,7 +96,7 @@ Result<Json> tokenizer_tree(const Artifact& artifact) {
     return fail(ErrorCode::kMalformed, "no tokenizer: the model has no tokenizer.json", artifact.root(),
                 "put its tokenizer.json into the folder");
   }
-  return parse_json(*text, "tokenizer.json");
+  return std::move(*text);
 }
 
 std::optional<std::string> as_text(const Json& json) {
@@ -109,8 +112,8 @@ Result<std::shared_ptr<const Tokenizer>> load_tokenizer(const Artifact& artifact
     add_turn_ends(parts);
     return make_tokenizer(std::move(parts));
   }
-  PLIMSOLL_TRY(const Json json, tokenizer_tree(artifact));
-  PLIMSOLL_TRY(TokenizerParts parts, read_tokenizer_json(json));
+  PLIMSOLL_TRY(const std::string text, tokenizer_text(artifact));
+  PLIMSOLL_TRY(TokenizerParts parts, read_tokenizer_json(text));
   read_special(artifact, parts);
   add_turn_ends(parts);
   return make_tokenizer(std::move(parts));

@@ -1,46 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/normalizer.h"
 
-#include <utf8proc.h>
-
-#include <cstdlib>
-#include <memory>
-
-#include "text/tokenizer/regex.h"
+#include "text/tokenizer/pattern_json.h"
+#include "text/tokenizer/unicode_form.h"
 #include "text/unicode.h"
 
 namespace plimsoll::text {
 namespace {
 
 constexpr int kMaxDepth = 20;  // nested Sequences
+constexpr const char* kWhere = "tokenizer.json: /normalizer";
 
-Normalizer::Step unicode_form(int options) {
-  return [options](std::string text) {
-    if (is_ascii(text)) return text;
-    utf8proc_uint8_t* mapped = nullptr;
-    const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                   static_cast<utf8proc_ssize_t>(text.size()), &mapped,
-                                   static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE));
-    const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
-    if (size < 0) return text;
-    return std::string(reinterpret_cast<const char*>(mapped), static_cast<std::size_t>(size));
-  };
+constexpr std::pair<std::string_view, UnicodeForm> kForms[] = {{"NFC", UnicodeForm::kNfc},
+                                                               {"NFD", UnicodeForm::kNfd},
+                                                               {"NFKC", UnicodeForm::kNfkc},
+                                                               {"NFKD", UnicodeForm::kNfkd}};
+
+// Origins of a later step seen from the first text: `inner` points into what `outer` describes.
+void compose(std::vector<Span>& inner, const std::vector<Span>& outer, std::size_t outer_end) {
+  const auto begin_of = [&](std::size_t at) { return at < outer.size() ? outer[at].begin : outer_end; };
+  for (Span& span : inner) {
+    const std::size_t begin = begin_of(span.begin);
+    span = {begin, span.end > span.begin ? outer[span.end - 1].end : begin};
+  }
 }
 
-std::string replace_all(const std::string& text, const Regex& pattern, const std::string& content) {
-  std::string out;
+void replace_all(Rewriter& rewriter, const Regex& pattern, const std::string& content) {
   std::size_t at = 0;
-  for (const Span span : pattern.find_all(text)) {
-    out.append(text, at, span.begin - at).append(content);
+  for (const Span span : pattern.find_all(rewriter.source())) {
+    rewriter.keep(at, span.begin);
+    rewriter.put(content, span.begin, span.end);
     at = span.end;
   }
-  return out.append(text, at);
+  rewriter.keep(at, rewriter.source().size());
 }
 
-Result<Regex> read_pattern(const Json& pattern) {
-  if (const std::string* text = pattern["String"].as_string()) return Regex::literal(*text);
-  if (const std::string* text = pattern["Regex"].as_string()) return Regex::compile(*text);
-  return fail(ErrorCode::kMalformed, "a pattern must be a String or a Regex");
+void strip_ends(Rewriter& rewriter, bool left, bool right) {
+  const std::string_view text = rewriter.source();
+  std::string_view rest = text;
+  if (left) rest = strip(rest, Side::kLeft);
+  const std::size_t begin = text.size() - rest.size();
+  if (right) rest = strip(rest, Side::kRight);
+  rewriter.keep(begin, begin + rest.size());
 }
 
 }  // namespace
@@ -51,57 +52,79 @@ Result<Normalizer> Normalizer::from_json(const Json& json) {
   return normalizer;
 }
 
-Normalizer Normalizer::nfc() {
-  Normalizer normalizer;
-  normalizer.steps_.push_back(unicode_form(UTF8PROC_COMPOSE));
-  return normalizer;
+void Normalizer::add_step(Step step, Check changes_nothing) {
+  steps_.push_back({std::move(step), std::move(changes_nothing)});
+}
+
+void Normalizer::add_nfc() {
+  add_step([](Rewriter& rewriter) { write_form(rewriter, UnicodeForm::kNfc); },
+           [](std::string_view text) { return surely_has_form(text, UnicodeForm::kNfc); });
+}
+
+void Normalizer::add_prepend(std::string prefix) {
+  add_step([prefix = std::move(prefix)](Rewriter& rewriter) {
+    if (!rewriter.source().empty()) rewriter.put(prefix, 0, 0);
+    rewriter.keep(0, rewriter.source().size());
+  });
+}
+
+void Normalizer::add_replace(Regex pattern, std::string content) {
+  add_step([pattern = std::move(pattern), content = std::move(content)](Rewriter& rewriter) {
+    replace_all(rewriter, pattern, content);
+  });
+}
+
+void Normalizer::add_strip(bool left, bool right) {
+  add_step([left, right](Rewriter& rewriter) { strip_ends(rewriter, left, right); });
+}
+
+std::string_view Normalizer::apply(std::string_view utf8, std::string& storage,
+                                   std::vector<Span>* origin) const {
+  const std::size_t size = utf8.size();
+  bool is_changed = false;
+  for (const Stage& stage : steps_) {
+    if (stage.changes_nothing && stage.changes_nothing(utf8)) continue;
+    Rewriter rewriter(utf8, origin != nullptr);
+    stage.step(rewriter);
+    if (origin) {
+      std::vector<Span> next = rewriter.take_origin();
+      if (is_changed) compose(next, *origin, size);
+      *origin = std::move(next);
+    }
+    storage = rewriter.take_text();
+    utf8 = storage;
+    is_changed = true;
+  }
+  return utf8;
 }
 
 std::string Normalizer::apply(std::string_view utf8) const {
-  std::string text(utf8);
-  for (const Step& step : steps_) text = step(std::move(text));
-  return text;
+  std::string storage;
+  return std::string(apply(utf8, storage));
 }
 
 Status Normalizer::add(const Json& json, int depth) {
   if (json.is_null()) return {};
   const std::string* type = json["type"].as_string();
-  if (!type) return fail(ErrorCode::kMalformed, "a normalizer has no type", "tokenizer.json: /normalizer");
-  if (depth > kMaxDepth)
-    return fail(ErrorCode::kMalformed, "normalizers are nested too deeply", "tokenizer.json: /normalizer");
+  if (!type) return fail(ErrorCode::kMalformed, "a normalizer has no type", kWhere);
+  if (depth > kMaxDepth) return fail(ErrorCode::kMalformed, "normalizers are nested too deeply", kWhere);
+  for (const auto& [name, form] : kForms) {
+    if (*type != name) continue;
+    add_step([form = form](Rewriter& rewriter) { write_form(rewriter, form); },
+             [form = form](std::string_view text) { return surely_has_form(text, form); });
+    return {};
+  }
   if (*type == "Sequence") {
     for (const Json& part : json["normalizers"].items()) PLIMSOLL_TRY_VOID(add(part, depth + 1));
-  } else if (*type == "NFC") {
-    steps_.push_back(unicode_form(UTF8PROC_COMPOSE));
-  } else if (*type == "NFD") {
-    steps_.push_back(unicode_form(UTF8PROC_DECOMPOSE));
-  } else if (*type == "NFKC") {
-    steps_.push_back(unicode_form(UTF8PROC_COMPOSE | UTF8PROC_COMPAT));
-  } else if (*type == "NFKD") {
-    steps_.push_back(unicode_form(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT));
-  } else if (*type == "Lowercase") {
-    steps_.push_back([](std::string text) { return to_lower(text); });
   } else if (*type == "Prepend" && json["prepend"].as_string()) {
-    steps_.push_back([prefix = *json["prepend"].as_string()](std::string text) {
-      return text.empty() ? text : prefix + text;
-    });
+    add_prepend(*json["prepend"].as_string());
   } else if (*type == "Strip") {
-    const bool left = json["strip_left"].as_bool().value_or(true);
-    const bool right = json["strip_right"].as_bool().value_or(true);
-    steps_.push_back([left, right](std::string text) {
-      std::string_view rest = text;
-      if (left) rest = strip(rest, Side::kLeft);
-      if (right) rest = strip(rest, Side::kRight);
-      return std::string(rest);
-    });
+    add_strip(json["strip_left"].as_bool().value_or(true), json["strip_right"].as_bool().value_or(true));
   } else if (*type == "Replace" && json["content"].as_string()) {
-    PLIMSOLL_TRY(Regex pattern, read_pattern(json["pattern"]));
-    steps_.push_back([pattern, content = *json["content"].as_string()](std::string text) {
-      return replace_all(text, pattern, content);
-    });
+    PLIMSOLL_TRY(Regex pattern, read_pattern(json["pattern"], kWhere));
+    add_replace(std::move(pattern), *json["content"].as_string());
   } else {
-    return fail(ErrorCode::kUnsupported, "normalizer kind " + *type + " is not supported",
-                "tokenizer.json: /normalizer");
+    return fail(ErrorCode::kUnsupported, "normalizer kind " + *type + " is not supported", kWhere);
   }
   return {};
 }

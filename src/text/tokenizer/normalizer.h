@@ -10,26 +10,44 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "text/tokenizer/regex.h"
+#include "text/tokenizer/rewriter.h"
 
 namespace plimsoll::text {
 
 class Normalizer {
  public:
-  using Step = std::function<std::string(std::string)>;
+  /// Writes the source's normalised text.
+  using Step = std::function<void(Rewriter&)>;
+  /// True when the step surely leaves a text as it is: saves writing it.
+  using Check = std::function<bool(std::string_view)>;
 
   /// From the "normalizer" member of tokenizer.json; null means no change.
   /// Errors: kUnsupported naming a kind we lack; kMalformed.
   static Result<Normalizer> from_json(const Json& json);
-  /// Canonical composition.
-  static Normalizer nfc();
+
+  // For formats that name their rules (GGUF, SentencePiece), in order.
+  void add_nfc();
+  void add_step(Step step, Check changes_nothing = nullptr);
+  void add_prepend(std::string prefix);
+  void add_replace(Regex pattern, std::string content);
+  void add_strip(bool left, bool right);
 
   bool is_empty() const { return steps_.empty(); }
-  /// `utf8` must be valid.
+
+  /// The normalised text, in `storage` unless nothing changes. `utf8` must be valid. With `origin`, per byte
+  /// of the answer the bytes of `utf8` it stands for; left empty when nothing changes.
+  std::string_view apply(std::string_view utf8, std::string& storage,
+                         std::vector<Span>* origin = nullptr) const;
   std::string apply(std::string_view utf8) const;
 
  private:
+  struct Stage {
+    Step step;
+    Check changes_nothing;
+  };
   Status add(const Json& json, int depth);
-  std::vector<Step> steps_;
+  std::vector<Stage> steps_;
 };
 
 }  // namespace plimsoll::text

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "text/text.h"
-#include "text/tokenizer/span.h"
 
 namespace plimsoll::text {
 
@@ -29,6 +28,9 @@ class PieceModel {
   /// Appends the ids of `piece`: raw bytes for a byte-level vocabulary, else valid UTF-8. An empty piece has
   /// none.
   virtual void encode(std::string_view piece, const PieceSink& sink) const = 0;
+  /// How many bytes of the piece can be encoded apart from the rest without changing an id: at least one
+  /// character, all of it unless the model knows better.
+  virtual std::size_t safe_cut(std::string_view piece) const { return piece.size(); }
 };
 
 }  // namespace plimsoll::text

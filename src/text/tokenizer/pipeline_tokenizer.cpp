@@ -2,44 +2,92 @@
 #include "text/tokenizer/pipeline_tokenizer.h"
 
 #include <algorithm>
-#include <deque>
+#include <mutex>
 
 #include "base/utf8.h"
 #include "text/tokenizer/byte_level.h"
+#include "text/tokenizer/piece_cache.h"
 
 namespace plimsoll::text {
 namespace {
 
+// Caches of pieces for as many calls as run at the same time. A call borrows one; idle ones are few.
+class CachePool {
+ public:
+  std::unique_ptr<PieceCache> borrow() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<PieceCache>();
+    auto cache = std::move(idle_.back());
+    idle_.pop_back();
+    return cache;
+  }
+  void give_back(std::unique_ptr<PieceCache> cache) {
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() < kMaxIdle) idle_.push_back(std::move(cache));
+  }
+
+ private:
+  static constexpr std::size_t kMaxIdle = 4;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<PieceCache>> idle_;
+};
+
+enum TokenKind : std::uint8_t { kAbsent, kPlain, kAdded, kSpecial };
+
 class PipelineTokenizer final : public Tokenizer {
  public:
-  explicit PipelineTokenizer(TokenizerParts parts) : parts_(std::move(parts)) {}
+  explicit PipelineTokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
+    kinds_.resize(static_cast<std::size_t>(
+        std::max<std::int64_t>(parts_.vocabulary->size(), std::int64_t{parts_.added.highest_id()} + 1)));
+    for (std::size_t id = 0; id < kinds_.size(); ++id) {
+      const AddedToken* added = parts_.added.find(static_cast<TokenId>(id));
+      if (added)
+        kinds_[id] = added->is_special ? kSpecial : kAdded;
+      else if (parts_.vocabulary->has(static_cast<TokenId>(id)))
+        kinds_[id] = kPlain;
+    }
+  }
 
   std::vector<TokenId> encode(std::string_view utf8, const EncodeOptions& options) const override {
-    std::string repaired;
-    if (!is_valid_utf8(utf8)) utf8 = repaired = replace_invalid_utf8(utf8);
     std::vector<TokenId> ids;
-    if (options.add_special_tokens) ids = parts_.post_processor.before;
-    for (const auto& part : parts_.added.split(utf8, AddedTokens::Stage::kRawText, options.parse_special)) {
-      if (part.token)
-        ids.push_back(part.token->id);
-      else
-        encode_text(utf8.substr(part.span.begin, part.span.end - part.span.begin), options, ids);
-    }
-    const auto& after = parts_.post_processor.after;
-    if (options.add_special_tokens) ids.insert(ids.end(), after.begin(), after.end());
+    ids.reserve(utf8.size() / 3 + 8);
+    Job job{ids, nullptr, pool_.borrow()};
+    encode_all(utf8, options, job);
+    pool_.give_back(std::move(job.cache));
     return ids;
   }
 
-  std::string decode(std::span<const TokenId> ids, bool skip_special_tokens) const override {
-    std::string bytes;
-    for (const TokenId id : ids)
-      if (!skip_special_tokens || !is_special(id)) bytes += token_bytes(id);
-    return is_valid_utf8(bytes) ? bytes : replace_invalid_utf8(bytes);
+  Encoding encode_with_spans(std::string_view utf8, const EncodeOptions& options) const override {
+    Encoding made;
+    Job job{made.ids, &made.spans, nullptr};
+    encode_all(utf8, options, job);
+    return made;
   }
 
+  std::string decode(std::span<const TokenId> ids, bool skip_special_tokens) const override {
+    if (parts_.decoder.joins_bytes()) {
+      std::string bytes;
+      bytes.reserve(ids.size() * 5);
+      for (const TokenId id : ids)
+        if (!skip_special_tokens || kind_of(id) != kSpecial) append_bytes(id, bytes);
+      return is_valid_utf8(bytes) ? bytes : replace_invalid_utf8(bytes);
+    }
+    std::vector<std::string> tokens;
+    for (const TokenId id : ids)
+      if (kind_of(id) != kAbsent && (!skip_special_tokens || kind_of(id) != kSpecial))
+        tokens.push_back(*token_text(id));
+    return parts_.decoder.decode(std::move(tokens));
+  }
+
+  bool decodes_by_bytes() const override { return parts_.decoder.joins_bytes(); }
+
   std::string token_bytes(TokenId id) const override {
-    if (const AddedToken* token = parts_.added.find(id)) return token_to_bytes(token->content);
-    return std::string(parts_.vocabulary->bytes_of(id));
+    std::string bytes;
+    if (parts_.decoder.joins_bytes())
+      append_bytes(id, bytes);
+    else if (const auto text = token_text(id))
+      bytes = parts_.decoder.bytes_of(*text);
+    return bytes;
   }
 
   std::optional<std::string> token_text(TokenId id) const override {
@@ -53,38 +101,137 @@ class PipelineTokenizer final : public Tokenizer {
     return parts_.vocabulary->find_text(token);
   }
 
-  std::int64_t vocab_size() const override {
-    return std::max<std::int64_t>(parts_.vocabulary->size(), std::int64_t{parts_.added.highest_id()} + 1);
-  }
-  bool is_special(TokenId id) const override {
-    const AddedToken* token = parts_.added.find(id);
-    return token && token->is_special;
-  }
+  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(kinds_.size()); }
+  bool is_special(TokenId id) const override { return kind_of(id) == kSpecial; }
   std::optional<TokenId> bos() const override { return parts_.bos; }
   std::optional<TokenId> eos() const override { return parts_.eos; }
   const std::vector<TokenId>& stop_ids() const override { return parts_.stop_ids; }
 
  private:
-  void encode_text(std::string_view text, const EncodeOptions& options, std::vector<TokenId>& ids) const {
-    std::string normalized;
-    if (!parts_.normalizer.is_empty()) text = normalized = parts_.normalizer.apply(text);
-    if (!parts_.added.has_stage(AddedTokens::Stage::kNormalizedText)) return encode_pieces(text, ids);
-    for (const auto& part :
-         parts_.added.split(text, AddedTokens::Stage::kNormalizedText, options.parse_special)) {
+  /// One call of encode: where ids go, and, where wanted, the bytes of the text behind each. Without a cache
+  /// pieces are always encoded anew, which is what gives spans.
+  struct Job {
+    std::vector<TokenId>& ids;
+    std::vector<Span>* spans = nullptr;
+    std::unique_ptr<PieceCache> cache;
+  };
+
+  TokenKind kind_of(TokenId id) const {
+    return id >= 0 && static_cast<std::size_t>(id) < kinds_.size() ? kinds_[static_cast<std::size_t>(id)]
+                                                                   : kAbsent;
+  }
+
+  void append_bytes(TokenId id, std::string& bytes) const {
+    const TokenKind kind = kind_of(id);
+    if (kind == kPlain)
+      bytes += parts_.vocabulary->bytes_of(id);
+    else if (kind != kAbsent)
+      bytes += token_to_bytes(parts_.added.find(id)->content);
+  }
+
+  static void add(Job& job, TokenId id, Span span) {
+    job.ids.push_back(id);
+    if (job.spans) job.spans->push_back(span);
+  }
+
+  void encode_all(std::string_view utf8, const EncodeOptions& options, Job& job) const {
+    std::string repaired;
+    if (!is_valid_utf8(utf8)) utf8 = repaired = replace_invalid_utf8(utf8);
+    if (options.add_special_tokens)
+      for (const TokenId id : parts_.post_processor.before) add(job, id, {0, 0});
+    for (const auto& part : parts_.added.split(utf8, AddedTokens::Stage::kRawText, options.parse_special)) {
       if (part.token)
-        ids.push_back(part.token->id);
+        add(job, part.token->id, part.span);
       else
-        encode_pieces(text.substr(part.span.begin, part.span.end - part.span.begin), ids);
+        encode_text(utf8, part.span, options, job);
+    }
+    if (options.add_special_tokens)
+      for (const TokenId id : parts_.post_processor.after) add(job, id, {utf8.size(), utf8.size()});
+  }
+
+  // One text between added tokens: `span` of `whole`.
+  void encode_text(std::string_view whole, Span span, const EncodeOptions& options, Job& job) const {
+    const std::string_view raw = whole.substr(span.begin, span.end - span.begin);
+    std::string storage;
+    std::vector<Span> origin;
+    const std::string_view text = parts_.normalizer.apply(raw, storage, job.spans ? &origin : nullptr);
+    const std::size_t first_span = job.spans ? job.spans->size() : 0;
+    if (!parts_.added.has_stage(AddedTokens::Stage::kNormalizedText)) {
+      encode_pieces(text, 0, span.begin == 0, job);
+    } else {
+      for (const auto& part :
+           parts_.added.split(text, AddedTokens::Stage::kNormalizedText, options.parse_special)) {
+        if (part.token)
+          add(job, part.token->id, part.span);
+        else
+          encode_pieces(text.substr(part.span.begin, part.span.end - part.span.begin), part.span.begin,
+                        span.begin == 0 && part.span.begin == 0, job);
+      }
+    }
+    if (!job.spans) return;
+    // So far spans are of the normalised text.
+    const Piece normalized{text, origin.empty() ? span.begin : 0, origin.empty() ? nullptr : &origin};
+    for (std::size_t i = first_span; i < job.spans->size(); ++i) {
+      Span& each = (*job.spans)[i];
+      each = normalized.source(each.begin, each.end);
+      if (normalized.origin) each = {each.begin + span.begin, each.end + span.begin};
     }
   }
 
-  void encode_pieces(std::string_view text, std::vector<TokenId>& ids) const {
-    std::deque<std::string> storage;
-    for (const std::string_view piece : parts_.pre_tokenizer.split(text, storage))
-      parts_.model->encode(piece, {ids});
+  // `offset`: where `text` begins in the normalised text.
+  void encode_pieces(std::string_view text, std::size_t offset, bool is_start, Job& job) const {
+    const Regex* pattern = parts_.pre_tokenizer.single_pattern();
+    if (pattern && job.cache) return encode_matches(text, *pattern, job);
+    PreTokenizer::Storage storage;
+    storage.keeps_origin = job.spans != nullptr;
+    for (const Piece& piece : parts_.pre_tokenizer.split(text, is_start, storage)) {
+      if (!job.spans) {
+        encode_piece(piece.text, piece.text.size(), job);
+        continue;
+      }
+      std::vector<Span> spans;
+      parts_.model->encode(piece.text, {job.ids, &spans});
+      for (const Span each : spans) {
+        const Span source = piece.source(each.begin, each.end);
+        job.spans->push_back({source.begin + offset, source.end + offset});
+      }
+    }
+  }
+
+  void encode_matches(std::string_view text, const Regex& pattern, Job& job) const {
+    const bool keeps_gaps = parts_.pre_tokenizer.keeps_gaps();
+    for (std::size_t at = 0; at < text.size();) {
+      const Span match = pattern.find(text, at);
+      if (keeps_gaps && match.begin > at)
+        encode_piece(text.substr(at, match.begin - at), text.size() - at, job);
+      if (match.end > match.begin)
+        encode_piece(text.substr(match.begin, match.end - match.begin), text.size() - match.begin, job);
+      at = match.end;
+    }
+  }
+
+  // `readable`: bytes that may be read from the piece's start.
+  void encode_piece(std::string_view piece, std::size_t readable, Job& job) const {
+    while (!piece.empty()) {
+      const std::size_t size = parts_.model->safe_cut(piece);
+      encode_part(piece.substr(0, size), readable, job);
+      piece.remove_prefix(size);
+      readable -= size;
+    }
+  }
+
+  void encode_part(std::string_view part, std::size_t readable, Job& job) const {
+    if (part.size() > PieceCache::kMaxBytes) return parts_.model->encode(part, {job.ids});
+    const PieceCache::Key key = PieceCache::key_of(part, readable);
+    if (job.cache->append(key, job.ids)) return;
+    const std::size_t from = job.ids.size();
+    parts_.model->encode(part, {job.ids});
+    job.cache->remember(key, job.ids, from);
   }
 
   TokenizerParts parts_;
+  std::vector<TokenKind> kinds_;  // by id
+  mutable CachePool pool_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one Tokenizer: cut out added tokens, normalise, split, encode pieces, add BOS/EOS; back by bytes. What
-// differs between kinds of tokenizer lies in the parts, filled by tokenizer_json.* and gguf_tokenizer.*.
+// The one Tokenizer: cut out added tokens, normalise, split, encode pieces, add BOS/EOS; back through the
+// decoder. What differs between kinds of tokenizer lies in the parts, filled by the readers of the formats.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 #include "text/text.h"
 #include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/bpe_model.h"
+#include "text/tokenizer/decoder.h"
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/post_processor.h"
 #include "text/tokenizer/pre_tokenizer.h"
@@ -24,6 +25,7 @@ struct TokenizerParts {
   PreTokenizer pre_tokenizer;
   std::unique_ptr<const PieceModel> model;
   PostProcessor post_processor;
+  Decoder decoder;
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
   std::vector<TokenId> stop_ids;

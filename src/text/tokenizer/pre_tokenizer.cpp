@@ -3,15 +3,16 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "text/tokenizer/byte_level.h"
 
 namespace plimsoll::text {
 namespace {
 
-constexpr int kMaxDepth = 20;  // nested Sequences
+using Behavior = PreTokenizer::Behavior;
+
 constexpr std::string_view kGpt2 =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kWhere = "tokenizer.json: /pre_tokenizer";
 
 struct Part {
   Span span;
@@ -30,13 +31,10 @@ std::vector<Part> parts_of(std::string_view text, const Regex& pattern, bool inv
   return parts;
 }
 
-using Behavior = PreTokenizer::Behavior;
-
 std::vector<Span> arranged(std::vector<Part> parts, Behavior behavior) {
   std::vector<Span> out;
-  if (behavior == Behavior::kMergedWithNext) {  // the mirror image of merging with the previous part
-    std::reverse(parts.begin(), parts.end());
-  }
+  // Merging with the next part is the mirror image of merging with the previous one.
+  if (behavior == Behavior::kMergedWithNext) std::reverse(parts.begin(), parts.end());
   bool previous = false;
   for (const Part& part : parts) {
     const bool merges =
@@ -54,26 +52,68 @@ std::vector<Span> arranged(std::vector<Part> parts, Behavior behavior) {
   return out;
 }
 
-Result<Behavior> read_behavior(const Json& json) {
-  static constexpr std::pair<std::string_view, Behavior> kNames[] = {
-      {"Isolated", Behavior::kIsolated},
-      {"Removed", Behavior::kRemoved},
-      {"MergedWithPrevious", Behavior::kMergedWithPrevious},
-      {"MergedWithNext", Behavior::kMergedWithNext},
-      {"Contiguous", Behavior::kContiguous}};
-  const std::string* name = json.as_string();
-  for (const auto& [known, behavior] : kNames)
-    if (name && *name == known) return behavior;
-  return fail(ErrorCode::kUnsupported, "split behavior " + (name ? *name : dump(json)) + " is not supported",
-              std::string(kWhere));
+void write_characters(Rewriter& rewriter) {
+  const std::string_view bytes = rewriter.source();
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    rewriter.put(bytes_to_characters(bytes.substr(i, 1)), i, i + 1);
+}
+
+void write_bytes(Rewriter& rewriter) {
+  const std::string_view text = rewriter.source();
+  std::string byte;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto size = static_cast<std::size_t>(decode_utf8(text.substr(i)).bytes);
+    if (characters_to_bytes(text.substr(i, size), byte))
+      rewriter.put(byte, i, i + size);
+    else
+      rewriter.keep(i, i + size);
+    i += size;
+  }
+}
+
+void write_with_prefix(Rewriter& rewriter, std::string_view prefix) {
+  rewriter.put(prefix, 0, 0);
+  rewriter.keep(0, rewriter.source().size());
+}
+
+void write_marks(Rewriter& rewriter, std::string_view mark) {
+  const std::string_view text = rewriter.source();
+  std::size_t at = 0;
+  for (std::size_t blank; (blank = text.find(' ', at)) != std::string_view::npos; at = blank + 1) {
+    rewriter.keep(at, blank);
+    rewriter.put(mark, blank, blank + 1);
+  }
+  rewriter.keep(at, text.size());
 }
 
 }  // namespace
 
-Result<PreTokenizer> PreTokenizer::from_json(const Json& json) {
-  PreTokenizer made;
-  PLIMSOLL_TRY_VOID(made.add(json, 0));
-  return made;
+Span Piece::source(std::size_t from, std::size_t to) const {
+  if (!origin) return {begin + from, begin + to};
+  if (from >= to) return {};
+  return {(*origin)[begin + from].begin, (*origin)[begin + to - 1].end};
+}
+
+void PreTokenizer::add_step(Step step) {
+  steps_.push_back(std::move(step));
+  // A lone expression, alone or before a ByteLevel that only says how the vocabulary is spelled.
+  single_ = SIZE_MAX;
+  std::size_t splitting = 0;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& each = steps_[i];
+    if (each.kind == Step::Kind::kMetaspace || each.kind == Step::Kind::kSplitter || each.add_prefix_space)
+      return;
+    if (each.kind == Step::Kind::kByteLevel && i + 1 < steps_.size()) return;
+    if (!each.splits) continue;
+    splitting = i;
+    if (splitting > 0) return;
+  }
+  if (steps_[splitting].splits &&
+      ((steps_[splitting].behavior == Behavior::kIsolated) ||
+       (steps_[splitting].behavior == Behavior::kRemoved && steps_[splitting].invert))) {
+    single_ = splitting;
+    keeps_gaps_ = steps_[splitting].behavior == Behavior::kIsolated;
+  }
 }
 
 Status PreTokenizer::add_split(std::string_view pattern, Behavior behavior, bool invert) {
@@ -82,7 +122,7 @@ Status PreTokenizer::add_split(std::string_view pattern, Behavior behavior, bool
   PLIMSOLL_TRY(step.pattern, Regex::compile(pattern));
   step.behavior = behavior;
   step.invert = invert;
-  steps_.push_back(std::move(step));
+  add_step(std::move(step));
   return {};
 }
 
@@ -96,82 +136,104 @@ Status PreTokenizer::add_punctuation(Behavior behavior) {
 
 Status PreTokenizer::add_byte_level(bool add_prefix_space, bool use_regex) {
   Step step;
-  step.is_byte_level = true;
+  step.kind = Step::Kind::kByteLevel;
   step.add_prefix_space = add_prefix_space;
   step.splits = use_regex;
   if (use_regex) {
     PLIMSOLL_TRY(step.pattern, Regex::compile(kGpt2));
   }
-  steps_.push_back(std::move(step));
   has_byte_level_ = true;
+  add_step(std::move(step));
   return {};
 }
 
-Status PreTokenizer::add(const Json& json, int depth) {
-  if (json.is_null()) return {};
-  const std::string* type = json["type"].as_string();
-  if (!type) return fail(ErrorCode::kMalformed, "a pre-tokenizer has no type", std::string(kWhere));
-  if (depth > kMaxDepth)
-    return fail(ErrorCode::kMalformed, "pre-tokenizers are nested too deeply", std::string(kWhere));
-  if (*type == "Sequence") {
-    for (const Json& part : json["pretokenizers"].items()) PLIMSOLL_TRY_VOID(add(part, depth + 1));
-    return {};
-  }
-  if (*type == "ByteLevel")
-    return add_byte_level(json["add_prefix_space"].as_bool().value_or(true),
-                          json["use_regex"].as_bool().value_or(true));
-  if (*type == "Digits") return add_digits(json["individual_digits"].as_bool().value_or(false));
-  if (*type == "Punctuation") {
-    if (json["behavior"].is_null()) return add_punctuation(Behavior::kIsolated);
-    PLIMSOLL_TRY(const Behavior behavior, read_behavior(json["behavior"]));
-    return add_punctuation(behavior);
-  }
-  if (*type == "WhitespaceSplit") return add_split(R"(\s)", Behavior::kRemoved);
-  if (*type == "Whitespace") return add_split(R"(\w+|[^\w\s]+)", Behavior::kRemoved, true);
-  if (*type == "Split") {
-    PLIMSOLL_TRY(const Behavior behavior, read_behavior(json["behavior"]));
-    const bool invert = json["invert"].as_bool().value_or(false);
-    if (const std::string* pattern = json["pattern"]["Regex"].as_string())
-      return add_split(*pattern, behavior, invert);
-    const std::string* text = json["pattern"]["String"].as_string();
-    if (!text) return fail(ErrorCode::kMalformed, "a Split has no pattern", std::string(kWhere));
-    steps_.push_back({false, false, true, Regex::literal(*text), behavior, invert});
-    return {};
-  }
-  return fail(ErrorCode::kUnsupported, "pre-tokenizer kind " + *type + " is not supported",
-              std::string(kWhere));
+void PreTokenizer::add_metaspace(std::string mark, Prefix prefix, bool splits) {
+  Step step;
+  step.kind = Step::Kind::kMetaspace;
+  step.pattern = Regex::literal(mark);
+  step.mark = std::move(mark);
+  step.prefix = prefix;
+  step.splits = splits;
+  step.behavior = Behavior::kMergedWithNext;
+  add_step(std::move(step));
 }
 
-std::vector<std::string_view> PreTokenizer::split(std::string_view utf8,
-                                                  std::deque<std::string>& storage) const {
-  std::vector<std::string_view> pieces;
-  if (!utf8.empty()) pieces.push_back(utf8);
+void PreTokenizer::add_splitter(Splitter splitter) {
+  Step step;
+  step.kind = Step::Kind::kSplitter;
+  step.splitter = std::move(splitter);
+  add_step(std::move(step));
+}
+
+// One step over the pieces of the step before.
+struct PreTokenizer::Pass {
+  const Step& step;
+  bool becomes_characters;
+  bool is_start;
+  Storage& storage;
+  std::vector<Piece> pieces;
+
+  template <class Write>
+  Piece rewritten(const Piece& piece, const Write& write) {
+    Rewriter rewriter(piece.text, storage.keeps_origin);
+    write(rewriter);
+    Piece made{storage.texts.emplace_back(rewriter.take_text()), 0, nullptr};
+    if (storage.keeps_origin) {
+      std::vector<Span>& origin = storage.origins.emplace_back(rewriter.take_origin());
+      for (Span& span : origin) {
+        const std::size_t at = span.begin < piece.text.size() ? piece.source(span.begin, span.begin + 1).begin
+                               : span.begin > 0               ? piece.source(0, span.begin).end
+                                                              : piece.source(0, 0).begin;
+        span = span.begin < span.end ? piece.source(span.begin, span.end) : Span{at, at};
+      }
+      made.origin = &origin;
+    }
+    return made;
+  }
+
+  void keep(const Piece& piece) {
+    if (!piece.text.empty())
+      pieces.push_back(becomes_characters ? rewritten(piece, write_characters) : piece);
+  }
+
+  void take(Piece piece, bool is_first) {
+    if (step.add_prefix_space && !piece.text.starts_with(' '))
+      piece = rewritten(piece, [](Rewriter& out) { write_with_prefix(out, " "); });
+    if (step.kind == Step::Kind::kMetaspace) {
+      piece = rewritten(piece, [&](Rewriter& out) { write_marks(out, step.mark); });
+      const bool wants =
+          step.prefix == Prefix::kAlways || (step.prefix == Prefix::kFirst && is_first && is_start);
+      if (wants && !piece.text.starts_with(step.mark))
+        piece = rewritten(piece, [&](Rewriter& out) { write_with_prefix(out, step.mark); });
+    }
+    if (step.kind == Step::Kind::kSplitter) {
+      for (const Span span : step.splitter(piece.text)) keep(piece.part(span.begin, span.end));
+    } else if (!step.splits) {
+      keep(piece);
+    } else {
+      for (const Span span : arranged(parts_of(piece.text, step.pattern, step.invert), step.behavior))
+        keep(piece.part(span.begin, span.end));
+    }
+  }
+};
+
+std::vector<Piece> PreTokenizer::split(std::string_view utf8, bool is_start, Storage& storage) const {
+  std::vector<Piece> pieces;
+  if (!utf8.empty()) pieces.push_back({utf8, 0, nullptr});
   bool in_characters = false;
   for (std::size_t s = 0; s < steps_.size(); ++s) {
-    const Step& step = steps_[s];
     // Only steps behind ByteLevel need to see its characters: usually there are none.
-    const bool becomes_characters = step.is_byte_level && s + 1 < steps_.size();
-    std::vector<std::string_view> next;
-    next.reserve(pieces.size());
-    const auto keep = [&](std::string_view piece) {
-      if (becomes_characters) piece = storage.emplace_back(bytes_to_characters(piece));
-      next.push_back(piece);
-    };
-    for (std::string_view piece : pieces) {
-      if (step.add_prefix_space && !piece.starts_with(' '))
-        piece = storage.emplace_back(" " + std::string(piece));
-      if (!step.splits) {
-        keep(piece);
-        continue;
-      }
-      for (const Span span : arranged(parts_of(piece, step.pattern, step.invert), step.behavior))
-        keep(piece.substr(span.begin, span.end - span.begin));
-    }
-    pieces = std::move(next);
+    const bool becomes_characters = steps_[s].kind == Step::Kind::kByteLevel && s + 1 < steps_.size();
+    Pass pass{steps_[s], becomes_characters, is_start, storage, {}};
+    pass.pieces.reserve(pieces.size());
+    for (std::size_t i = 0; i < pieces.size(); ++i) pass.take(pieces[i], i == 0);
+    pieces = std::move(pass.pieces);
     in_characters = in_characters || becomes_characters;
   }
-  if (in_characters)
-    for (std::string_view& piece : pieces) piece = storage.emplace_back(token_to_bytes(piece));
+  if (in_characters) {
+    Pass pass{steps_.back(), false, is_start, storage, {}};
+    for (Piece& piece : pieces) piece = pass.rewritten(piece, write_bytes);
+  }
   return pieces;
 }
 

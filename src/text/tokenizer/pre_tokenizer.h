@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tokenizer cuts text into the pieces that its model encodes one by one. Pieces come out as raw bytes;
-// steps that the file puts behind ByteLevel see the byte characters, as in the reference.
-// Immutable after building; any thread may use one.
+// How a tokenizer cuts text into the pieces that its model encodes one by one. Pieces of a byte-level
+// tokenizer come out as raw bytes; steps that the file puts behind ByteLevel see the byte characters, as in
+// the reference. Immutable after building; any thread may use one.
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,12 +14,30 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "text/tokenizer/regex.h"
+#include "text/tokenizer/rewriter.h"
 
 namespace plimsoll::text {
+
+/// One piece, and where its bytes come from in the text that was cut.
+struct Piece {
+  std::string_view text;
+  std::size_t begin = 0;                      // without `origin`: byte i of the piece is byte begin + i
+  const std::vector<Span>* origin = nullptr;  // else byte i is (*origin)[begin + i]
+
+  /// The part [from, to) of this piece.
+  Piece part(std::size_t from, std::size_t to) const {
+    return {text.substr(from, to - from), begin + from, origin};
+  }
+  /// Bytes of the text that bytes [from, to) of the piece stand for.
+  Span source(std::size_t from, std::size_t to) const;
+};
 
 class PreTokenizer {
  public:
   enum class Behavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
+  enum class Prefix { kNever, kFirst, kAlways };  // when a word mark is put before a text
+  /// Finds the pieces of a text by other means than an expression.
+  using Splitter = std::function<std::vector<Span>(std::string_view)>;
 
   /// From the "pre_tokenizer" member of tokenizer.json.
   /// Errors: kUnsupported naming a kind we lack or an expression we cannot compile; kMalformed.
@@ -28,27 +48,48 @@ class PreTokenizer {
   Status add_digits(bool individual);
   Status add_punctuation(Behavior behavior);
   Status add_byte_level(bool add_prefix_space, bool use_regex);
+  void add_metaspace(std::string mark, Prefix prefix, bool splits);
+  void add_splitter(Splitter splitter);
 
   /// True when the vocabulary is written in byte characters.
   bool is_byte_level() const { return has_byte_level_; }
 
-  /// Pieces of `utf8` in order, empty ones left out; views stay valid as long as `storage` (a deque:
-  /// its strings never move) and `utf8` do.
-  std::vector<std::string_view> split(std::string_view utf8, std::deque<std::string>& storage) const;
+  /// What transformed pieces lie in: it must outlive them (deques do not move their elements).
+  struct Storage {
+    bool keeps_origin = false;
+    std::deque<std::string> texts;
+    std::deque<std::vector<Span>> origins;
+  };
+  /// Pieces of `utf8` in order, empty ones left out. `is_start`: the text begins what the user gave.
+  std::vector<Piece> split(std::string_view utf8, bool is_start, Storage& storage) const;
+
+  /// The one expression whose matches (and, with `keeps_gaps`, what lies between) are the pieces as they
+  /// stand; null when there is more to do. It spares the lists.
+  const Regex* single_pattern() const { return single_ < steps_.size() ? &steps_[single_].pattern : nullptr; }
+  bool keeps_gaps() const { return keeps_gaps_; }
 
  private:
   struct Step {
-    bool is_byte_level = false;
-    bool add_prefix_space = false;
+    enum class Kind { kSplit, kByteLevel, kMetaspace, kSplitter } kind = Kind::kSplit;
     bool splits = false;  // by the pattern
     Regex pattern;
     Behavior behavior = Behavior::kIsolated;
     bool invert = false;
+    bool add_prefix_space = false;    // kByteLevel
+    std::string mark;                 // kMetaspace
+    Prefix prefix = Prefix::kAlways;  // kMetaspace
+    Splitter splitter;
   };
+  struct Pass;
   Status add(const Json& json, int depth);
+  Status add_json_split(const Json& json);
+  void add_metaspace(const Json& json);
+  void add_step(Step step);
 
   std::vector<Step> steps_;
   bool has_byte_level_ = false;
+  std::size_t single_ = SIZE_MAX;  // index of the step of single_pattern()
+  bool keeps_gaps_ = false;
 };
 
 }  // namespace plimsoll::text

@@ -100,32 +100,35 @@ Regex Regex::literal(std::string_view text) {
   return regex;
 }
 
-std::vector<Span> Regex::find_all(std::string_view utf8) const {
-  std::vector<Span> spans;
+Span Regex::find(std::string_view utf8, std::size_t from) const {
+  const Span none{utf8.size(), utf8.size()};
   if (!compiled_) {
-    for (std::size_t at = 0; !literal_.empty() && (at = utf8.find(literal_, at)) != std::string_view::npos;
-         at += literal_.size())
-      spans.push_back({at, at + literal_.size()});
-    return spans;
+    const std::size_t at = literal_.empty() ? std::string_view::npos : utf8.find(literal_, from);
+    return at == std::string_view::npos ? none : Span{at, at + literal_.size()};
   }
   thread_local Scratch scratch;
   const auto* text = reinterpret_cast<PCRE2_SPTR>(utf8.data());
-  std::size_t at = 0;
-  while (at < utf8.size()) {
+  for (std::size_t at = from; at < utf8.size();) {
     int found = pcre2_match(compiled_->code, text, utf8.size(), at, PCRE2_NO_UTF_CHECK, scratch.data,
                             scratch.context);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT)  // the interpreter keeps its stack on the heap
       found = pcre2_match(compiled_->code, text, utf8.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
                           scratch.data, scratch.context);
-    if (found < 0) break;
+    if (found < 0) return none;
     const std::size_t* bounds = pcre2_get_ovector_pointer(scratch.data);
-    if (bounds[1] > bounds[0]) {
-      spans.push_back({bounds[0], bounds[1]});
-      at = bounds[1];
-    } else {  // an empty match: go on behind the next character
-      at = bounds[1] + 1;
-      while (at < utf8.size() && (static_cast<unsigned char>(utf8[at]) & 0xC0u) == 0x80u) ++at;
-    }
+    if (bounds[1] > bounds[0]) return {bounds[0], bounds[1]};
+    at = bounds[1] + 1;  // an empty match: go on behind the next character
+    while (at < utf8.size() && (static_cast<unsigned char>(utf8[at]) & 0xC0u) == 0x80u) ++at;
+  }
+  return none;
+}
+
+std::vector<Span> Regex::find_all(std::string_view utf8) const {
+  std::vector<Span> spans;
+  for (std::size_t at = 0; at < utf8.size();) {
+    const Span span = find(utf8, at);
+    if (span.end > span.begin) spans.push_back(span);
+    at = span.end;
   }
   return spans;
 }

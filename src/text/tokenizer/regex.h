@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/tokenizer/span.h"
+#include "text/text.h"
 
 namespace plimsoll::text {
 
@@ -24,6 +24,8 @@ class Regex {
   /// All matches from left to right, without overlap and without empty ones. `utf8` must be valid. A pattern
   /// that backtracks beyond all measure stops matching there.
   std::vector<Span> find_all(std::string_view utf8) const;
+  /// The first match that begins at `from` or behind it; {size, size} when there is none.
+  Span find(std::string_view utf8, std::size_t from) const;
 
  private:
   struct Compiled;

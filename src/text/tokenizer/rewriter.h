@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/tokenizer/span.h"
+#include "text/text.h"
 
 namespace plimsoll::text {
 

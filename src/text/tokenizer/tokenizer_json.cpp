@@ -1,51 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/tokenizer_json.h"
 
+#include "base/json_view.h"
+
 namespace plimsoll::text {
 namespace {
-
-constexpr int kMaxDepth = 20;
 
 std::string at(std::string_view pointer) {
   return "tokenizer.json: " + std::string(pointer);
 }
 
-Result<std::vector<Vocabulary::Entry>> read_vocabulary(const Json& vocab) {
+// {"token": id, ...}
+Result<std::vector<Vocabulary::Entry>> read_vocabulary(const JsonView& vocab) {
   if (!vocab.is_object())
     return fail(ErrorCode::kMalformed, "the model has no vocabulary object", at("/model/vocab"));
   std::vector<Vocabulary::Entry> entries;
-  entries.reserve(vocab.size());
-  for (const auto& [text, id] : vocab.members()) {
+  PLIMSOLL_TRY_VOID(vocab.for_each_member([&](std::string_view text, JsonView id) -> Status {
     const auto number = id.as_integer();
     if (!number)
-      return fail(ErrorCode::kMalformed, "token \"" + text + "\" has no whole id: " + dump(id),
+      return fail(ErrorCode::kMalformed,
+                  "token \"" + std::string(text) + "\" has no whole id: " + dump(id.to_json()),
                   at("/model/vocab"));
     entries.push_back({text, *number});
-  }
+    return {};
+  }));
   return entries;
 }
 
-Result<std::vector<BpeModel::Merge>> read_merges(const Json& json) {
-  std::vector<BpeModel::Merge> merges;
-  merges.reserve(json.size());
-  for (const Json& item : json.items()) {
-    std::string_view left, right;
-    if (const std::string* line = item.as_string()) {
-      const std::size_t space = line->find(' ');
-      if (space != std::string::npos && line->find(' ', space + 1) == std::string::npos) {
-        left = std::string_view(*line).substr(0, space);
-        right = std::string_view(*line).substr(space + 1);
-      }
-    } else if (item.size() == 2 && item.items()[0].as_string() && item.items()[1].as_string()) {
-      left = *item.items()[0].as_string();
-      right = *item.items()[1].as_string();
-    }
-    if (left.empty() || right.empty())
-      return fail(ErrorCode::kMalformed,
-                  "merge number " + std::to_string(merges.size()) + " is no pair of tokens: " + dump(item),
-                  at("/model/merges"));
-    merges.push_back({left, right});
+// "a b" or ["a", "b"]; empty views for anything else.
+BpeModel::Merge read_merge(const JsonView& item) {
+  if (const auto line = item.as_string()) {
+    const std::size_t space = line->find(' ');
+    if (space == std::string_view::npos || line->find(' ', space + 1) != std::string_view::npos) return {};
+    return {line->substr(0, space), line->substr(space + 1)};
   }
+  std::vector<std::string_view> parts;
+  const Status walked = item.for_each_item([&](JsonView part) -> Status {
+    if (parts.size() < 3) parts.push_back(part.as_string().value_or(std::string_view()));
+    return {};
+  });
+  return walked && parts.size() == 2 ? BpeModel::Merge{parts[0], parts[1]} : BpeModel::Merge{};
+}
+
+Result<std::vector<BpeModel::Merge>> read_merges(const JsonView& json) {
+  std::vector<BpeModel::Merge> merges;
+  PLIMSOLL_TRY_VOID(json.for_each_item([&](JsonView item) -> Status {
+    merges.push_back(read_merge(item));
+    if (!merges.back().left.empty() && !merges.back().right.empty()) return {};
+    return fail(ErrorCode::kMalformed,
+                "merge number " + std::to_string(merges.size() - 1) +
+                    " is no pair of tokens: " + dump(item.to_json()),
+                at("/model/merges"));
+  }));
   return merges;
 }
 
@@ -70,66 +76,56 @@ Result<std::vector<AddedToken>> read_added(const Json& json) {
   return tokens;
 }
 
-// Only the decoder that turns byte characters into bytes, alone or in a list.
-Status check_decoder(const Json& json, int depth) {
-  if (json.is_null()) return {};
-  const std::string* type = json["type"].as_string();
-  if (!type || depth > kMaxDepth)
-    return fail(ErrorCode::kMalformed, "the decoder has no type", at("/decoder"));
-  if (*type == "ByteLevel") return {};
-  if (*type == "Sequence") {
-    for (const Json& part : json["decoders"].items()) PLIMSOLL_TRY_VOID(check_decoder(part, depth + 1));
-    return {};
-  }
-  return fail(ErrorCode::kUnsupported, "decoder kind " + *type + " is not supported", at("/decoder"));
-}
-
-Status check_model(const Json& model) {
-  const std::string* type = model["type"].as_string();
-  if (!model.is_object()) return fail(ErrorCode::kMalformed, "there is no model", at("/model"));
-  if (type ? *type != "BPE" : !model.contains("merges"))
-    return fail(ErrorCode::kUnsupported,
-                "tokenizer kind " + (type ? *type : "without type") + " is not supported", at("/model/type"));
-  if (model["byte_fallback"].as_bool().value_or(false))
-    return fail(ErrorCode::kUnsupported,
-                "tokenizer kind BPE with byte fallback (SentencePiece) is not supported",
-                at("/model/byte_fallback"));
-  for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (const std::string* text = model[affix].as_string(); text && !text->empty())
-      return fail(ErrorCode::kUnsupported,
-                  std::string("tokenizer kind BPE with ") + affix + " is not supported",
-                  at(std::string("/model/") + affix));
-  return {};
-}
-
-}  // namespace
-
-Result<TokenizerParts> read_tokenizer_json(const Json& json) {
-  if (!json.is_object()) return fail(ErrorCode::kMalformed, "tokenizer.json holds no object", at("/"));
-  const Json& model = json["model"];
-  PLIMSOLL_TRY_VOID(check_model(model));
-  PLIMSOLL_TRY_VOID(check_decoder(json["decoder"], 0));
-
-  TokenizerParts parts;
-  PLIMSOLL_TRY(parts.normalizer, Normalizer::from_json(json["normalizer"]));
-  PLIMSOLL_TRY(parts.pre_tokenizer, PreTokenizer::from_json(json["pre_tokenizer"]));
-  if (!parts.pre_tokenizer.is_byte_level())
-    return fail(ErrorCode::kUnsupported, "tokenizer kind BPE without byte level is not supported",
-                at("/pre_tokenizer"));
-  PLIMSOLL_TRY(parts.post_processor, PostProcessor::from_json(json["post_processor"]));
-  PLIMSOLL_TRY(std::vector<AddedToken> added, read_added(json["added_tokens"]));
-  PLIMSOLL_TRY(parts.added, AddedTokens::build(std::move(added), parts.normalizer));
-
+Status read_bpe(const JsonView& model, TokenizerParts& parts) {
+  const bool is_byte_level = parts.pre_tokenizer.is_byte_level();
   PLIMSOLL_TRY(const auto entries, read_vocabulary(model["vocab"]));
-  PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries, Spelling::kByteCharacters));
+  PLIMSOLL_TRY(Vocabulary vocabulary,
+               Vocabulary::build(entries, is_byte_level ? Spelling::kByteCharacters : Spelling::kPlain));
   parts.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   PLIMSOLL_TRY(const auto merges, read_merges(model["merges"]));
   BpeModel::Options options;
   options.ignore_merges = model["ignore_merges"].as_bool().value_or(false);
+  options.byte_fallback = model["byte_fallback"].as_bool().value_or(false);
   options.fuse_unknown = model["fuse_unk"].as_bool().value_or(false);
-  if (const std::string* unknown = model["unk_token"].as_string())
+  options.continuing_prefix = model["continuing_subword_prefix"].as_string().value_or("");
+  options.end_suffix = model["end_of_word_suffix"].as_string().value_or("");
+  if (is_byte_level && !(options.continuing_prefix.empty() && options.end_suffix.empty()))
+    return fail(ErrorCode::kUnsupported, "tokenizer kind byte-level BPE with affixes is not supported",
+                at("/model/continuing_subword_prefix"));
+  if (const auto unknown = model["unk_token"].as_string())
     options.unknown_id = parts.vocabulary->find_text(*unknown);
   PLIMSOLL_TRY(parts.model, BpeModel::build(*parts.vocabulary, merges, std::move(options)));
+  return {};
+}
+
+// Files of old do not name their kind: it shows in their members.
+std::string kind_of(const JsonView& model) {
+  if (const auto type = model["type"].as_string()) return std::string(*type);
+  if (!model["merges"].is_null()) return "BPE";
+  return "without type";
+}
+
+Status read_model(const JsonView& model, TokenizerParts& parts) {
+  if (!model.is_object()) return fail(ErrorCode::kMalformed, "there is no model", at("/model"));
+  const std::string kind = kind_of(model);
+  if (kind == "BPE") return read_bpe(model, parts);
+  return fail(ErrorCode::kUnsupported, "tokenizer kind " + kind + " is not supported", at("/model/type"));
+}
+
+}  // namespace
+
+Result<TokenizerParts> read_tokenizer_json(std::string_view text) {
+  PLIMSOLL_TRY(const JsonDocument document, JsonDocument::parse(text, "tokenizer.json"));
+  const JsonView root = document.root();
+  if (!root.is_object()) return fail(ErrorCode::kMalformed, "tokenizer.json holds no object", at("/"));
+  TokenizerParts parts;
+  PLIMSOLL_TRY(parts.decoder, Decoder::from_json(root["decoder"].to_json()));
+  PLIMSOLL_TRY(parts.normalizer, Normalizer::from_json(root["normalizer"].to_json()));
+  PLIMSOLL_TRY(parts.pre_tokenizer, PreTokenizer::from_json(root["pre_tokenizer"].to_json()));
+  PLIMSOLL_TRY(parts.post_processor, PostProcessor::from_json(root["post_processor"].to_json()));
+  PLIMSOLL_TRY(std::vector<AddedToken> added, read_added(root["added_tokens"].to_json()));
+  PLIMSOLL_TRY(parts.added, AddedTokens::build(std::move(added), parts.normalizer));
+  PLIMSOLL_TRY_VOID(read_model(root["model"], parts));
   return parts;
 }
 

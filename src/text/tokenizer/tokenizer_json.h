@@ -3,14 +3,16 @@
 // tokenizer.
 #pragma once
 
-#include "base/json.h"
+#include <string_view>
+
 #include "base/result.h"
 #include "text/tokenizer/pipeline_tokenizer.h"
 
 namespace plimsoll::text {
 
-/// Everything but bos, eos and stop ids, which other files name. `json` may be dropped afterwards.
+/// Everything but bos, eos and stop ids, which other files name. `text` is the file's; it may be dropped
+/// afterwards.
 /// Errors: kMalformed with the JSON pointer; kUnsupported naming the kind of model, decoder or step.
-Result<TokenizerParts> read_tokenizer_json(const Json& json);
+Result<TokenizerParts> read_tokenizer_json(std::string_view text);
 
 }  // namespace plimsoll::text

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/tokenizer/unicode_form.h"
+
+#include <utf8proc.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/utf8.h"
+
+namespace plimsoll::text {
+namespace {
+
+constexpr std::size_t kNumCodePoints = 0x110000;
+
+utf8proc_option_t options_of(UnicodeForm form) {
+  switch (form) {
+    case UnicodeForm::kNfc:
+      return UTF8PROC_COMPOSE;
+    case UnicodeForm::kNfd:
+      return UTF8PROC_DECOMPOSE;
+    case UnicodeForm::kNfkc:
+      return static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_COMPAT);
+    case UnicodeForm::kNfkd:
+      return static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
+  }
+  return UTF8PROC_COMPOSE;
+}
+
+// The text in the form, or nothing when it could not be made (out of memory).
+std::string mapped(std::string_view text, UnicodeForm form) {
+  utf8proc_uint8_t* bytes = nullptr;
+  const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                 static_cast<utf8proc_ssize_t>(text.size()), &bytes,
+                                 static_cast<utf8proc_option_t>(options_of(form) | UTF8PROC_STABLE));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(bytes, &std::free);
+  if (size < 0) return std::string(text);
+  return std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+}
+
+// May this character, or the one before it because of it, look different in the form? A character is inert
+// when it stays as it is alone and composes with no neighbour before it.
+bool is_inert(char32_t c, UnicodeForm form) {
+  const utf8proc_property_t* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(c));
+  if (property->combining_class != 0) return false;
+  const bool composes = form == UnicodeForm::kNfc || form == UnicodeForm::kNfkc;
+  constexpr std::uint16_t kNone = 0xFFFF, kSecond = 0x8000;  // utf8proc's marks in comb_index
+  if (composes && property->comb_index != kNone && property->comb_index >= kSecond) return false;
+  const bool is_hangul_tail = (c >= 0x1161 && c <= 0x1175) || (c >= 0x11A8 && c <= 0x11C2);
+  if (composes && is_hangul_tail) return false;
+  if (c >= 0xAC00 && c <= 0xD7A3) return composes;  // Hangul syllables
+  if (property->decomp_seqindex == kNone) return true;
+  std::string alone;
+  append_utf8(alone, c);
+  return mapped(alone, form) == alone;
+}
+
+// One bit per code point, made at the first use of a form: some milliseconds.
+class InertSet {
+ public:
+  explicit InertSet(UnicodeForm form) : bits_(kNumCodePoints / 64) {
+    for (char32_t c = 0; c < kNumCodePoints; ++c)
+      if (c < 0x80 || (!(c >= 0xD800 && c <= 0xDFFF) && is_inert(c, form)))
+        bits_[c / 64] |= std::uint64_t{1} << (c % 64);
+  }
+  bool holds(char32_t c) const { return (bits_[c / 64] >> (c % 64) & 1) != 0; }
+
+  static const InertSet& of(UnicodeForm form) {
+    static std::array<std::unique_ptr<const InertSet>, 4> sets;
+    static std::array<std::once_flag, 4> flags;
+    const auto index = static_cast<std::size_t>(form);
+    std::call_once(flags[index], [&] { sets[index] = std::make_unique<const InertSet>(form); });
+    return *sets[index];
+  }
+
+ private:
+  std::vector<std::uint64_t> bits_;
+};
+
+std::size_t ascii_end(std::string_view text, std::size_t at) {
+  while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
+  return at;
+}
+
+}  // namespace
+
+bool surely_has_form(std::string_view utf8, UnicodeForm form) {
+  std::size_t at = ascii_end(utf8, 0);
+  if (at == utf8.size()) return true;
+  const InertSet& inert = InertSet::of(form);
+  while (at < utf8.size()) {
+    const DecodedChar next = decode_utf8(utf8.substr(at));
+    if (!inert.holds(next.code_point)) return false;
+    at = ascii_end(utf8, at + static_cast<std::size_t>(next.bytes));
+  }
+  return true;
+}
+
+// An inert character starts afresh: what stands before it never depends on it. So the text falls into
+// segments of one inert character and those behind it that are not, each mapped alone.
+void write_form(Rewriter& rewriter, UnicodeForm form) {
+  const std::string_view text = rewriter.source();
+  const InertSet& inert = InertSet::of(form);
+  std::size_t kept = 0;     // written so far
+  std::size_t segment = 0;  // where the last inert character began
+  for (std::size_t at = 0; at < text.size();) {
+    DecodedChar next = decode_utf8(text.substr(at));
+    if (inert.holds(next.code_point)) {
+      segment = at;
+      at += static_cast<std::size_t>(next.bytes);
+      continue;
+    }
+    std::size_t end = at;
+    while (end < text.size()) {
+      next = decode_utf8(text.substr(end));
+      if (inert.holds(next.code_point)) break;
+      end += static_cast<std::size_t>(next.bytes);
+    }
+    rewriter.keep(kept, segment);
+    const std::string_view before = text.substr(segment, end - segment);
+    const std::string after = mapped(before, form);
+    if (after == before)
+      rewriter.keep(segment, end);
+    else
+      rewriter.put(after, segment, end);
+    kept = segment = at = end;
+  }
+  rewriter.keep(kept, text.size());
+}
+
+}  // namespace plimsoll::text
