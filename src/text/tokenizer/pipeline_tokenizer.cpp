@@ -2,6 +2,7 @@
 #include "text/tokenizer/pipeline_tokenizer.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "base/utf8.h"
@@ -200,14 +201,19 @@ class PipelineTokenizer final : public Tokenizer {
 
   void encode_matches(std::string_view text, const Regex& pattern, Job& job) const {
     const bool keeps_gaps = parts_.pre_tokenizer.keeps_gaps();
-    for (std::size_t at = 0; at < text.size();) {
-      const Span match = pattern.find(text, at);
-      if (keeps_gaps && match.begin > at)
-        encode_piece(text.substr(at, match.begin - at), text.size() - at, job);
-      if (match.end > match.begin)
+    std::array<Span, 64> matches;
+    std::size_t done = 0;
+    for (std::size_t from = 0; from < text.size();) {
+      const std::size_t count = pattern.find_some(text, from, matches);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Span match = matches[i];
+        if (keeps_gaps && match.begin > done)
+          encode_piece(text.substr(done, match.begin - done), text.size() - done, job);
         encode_piece(text.substr(match.begin, match.end - match.begin), text.size() - match.begin, job);
-      at = match.end;
+        done = match.end;
+      }
     }
+    if (keeps_gaps && done < text.size()) encode_piece(text.substr(done), text.size() - done, job);
   }
 
   // `readable`: bytes that may be read from the piece's start.

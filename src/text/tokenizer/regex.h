@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions of tokenizer files: Oniguruma's flavour as far as such patterns use it, run by PCRE2
-// with its JIT. A Regex is immutable; any number of threads may match with one.
+// Where does a regular expression of a tokenizer file match? Read as the reference's Oniguruma reads it, with
+// its Unicode version; run as a finite automaton, or by PCRE2 where an expression needs more than one
+// character of look-around. A Regex is immutable; any number of threads may match with one.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,16 +19,27 @@ namespace plimsoll::text {
 
 class Regex {
  public:
-  /// Errors: kUnsupported with the pattern and PCRE2's complaint.
-  static Result<Regex> compile(std::string_view pattern);
+  enum class Engine { kFastest, kBacktracking };
+
+  /// Errors: kUnsupported with the pattern and what is wrong with it.
+  static Result<Regex> compile(std::string_view pattern, Engine engine = Engine::kFastest);
   /// A pattern that matches exactly this text.
   static Regex literal(std::string_view text);
 
-  /// All matches from left to right, without overlap and without empty ones. `utf8` must be valid. A pattern
-  /// that backtracks beyond all measure stops matching there.
+  // All of these find matches from left to right, without overlap and without empty ones; of those that start
+  // at one place, the one that a backtracking engine comes to first. `utf8` must be valid. An expression that
+  // looks at a text again and again beyond all measure stops matching there.
+
+  /// The first match at or behind `from`, which is the start of a character.
+  std::optional<Span> find(std::string_view utf8, std::size_t from) const;
+  /// The next matches at or behind `from`, as many as are found before `out` is full; returns how many.
+  /// `from` moves on to where the next call has to go on, and to the end of the text when there is nothing
+  /// more. `out` must hold three spans or more; large ones are fastest. This is the call of hot loops.
+  std::size_t find_some(std::string_view utf8, std::size_t& from, std::span<Span> out) const;
   std::vector<Span> find_all(std::string_view utf8) const;
-  /// The first match that begins at `from` or behind it; {size, size} when there is none.
-  Span find(std::string_view utf8, std::size_t from) const;
+
+  /// True when matching takes a time that grows with the text alone.
+  bool is_automaton() const;
 
  private:
   struct Compiled;

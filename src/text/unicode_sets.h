@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which characters are letters, digits, spaces ... to the reference tokenizers? Sets of code points, their
+// algebra, and the sets that the reference's two engines (Oniguruma, Rust) know by name. Python's view of
+// characters is unicode.h's. Values without owners; any thread.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "text/unicode_table.h"
+
+namespace plimsoll::text {
+
+constexpr char32_t kLastCodePoint = 0x10FFFF;
+
+/// General categories in the order of the generated table.
+enum class Category : std::uint8_t {
+  kCn,
+  kLu,
+  kLl,
+  kLt,
+  kLm,
+  kLo,
+  kMn,
+  kMc,
+  kMe,
+  kNd,
+  kNl,
+  kNo,
+  kPc,
+  kPd,
+  kPs,
+  kPe,
+  kPi,
+  kPf,
+  kPo,
+  kSm,
+  kSc,
+  kSk,
+  kSo,
+  kZs,
+  kZl,
+  kZp,
+  kCc,
+  kCf,
+  kCo
+};
+
+/// General category as the reference's Oniguruma has it.
+Category category_of(char32_t c);
+
+/// A set of code points: ranges in ascending order that neither overlap nor touch.
+class CodePointSet {
+ public:
+  CodePointSet() = default;
+  /// From ranges in any order.
+  explicit CodePointSet(std::vector<CodePoints> ranges);
+  static CodePointSet of(char32_t first, char32_t last) { return CodePointSet({{first, last}}); }
+
+  bool contains(char32_t c) const;
+  bool empty() const { return ranges_.empty(); }
+  const std::vector<CodePoints>& ranges() const { return ranges_; }
+
+  CodePointSet operator|(const CodePointSet& other) const;
+  CodePointSet operator&(const CodePointSet& other) const;
+  CodePointSet operator~() const;
+  /// With every letter, its other cases.
+  CodePointSet with_other_cases() const;
+
+  bool operator==(const CodePointSet&) const = default;
+
+ private:
+  std::vector<CodePoints> ranges_;
+};
+
+/// The set that \p{name} means: a category or group of categories (L, Lu, LC, Letter ...), a script or a
+/// property, however its letters, blanks, '-' and '_' are written. Also Rust's sets that the reference uses
+/// outside expressions: rust_white_space, rust_punctuation (ASCII's symbols included), rust_numeric,
+/// rust_word, bert_control, accent (StripAccents), bert_accent, bert_ideograph.
+std::optional<CodePointSet> set_named(std::string_view name);
+
+}  // namespace plimsoll::text
