@@ -13,6 +13,26 @@
 namespace plimsoll::text {
 namespace {
 
+// Two GGUF files ask for special tokens around the text (add_bos_token, add_eos_token); the reference was
+// rebuilt from their vocabulary without that step.
+struct Around {
+  const char* family;
+  std::vector<TokenId> before, after;
+};
+const Around kAround[] = {{"command_r", {5}, {}}, {"xlmr_unigram", {0}, {2}}};
+
+Json as_the_file_says(Json row, const std::string& family) {
+  for (const Around& around : kAround)
+    if (around.family == family && row.contains("ids")) {
+      Json ids = Json::array();
+      for (const TokenId id : around.before) ids.push_back(id);
+      for (const Json& id : row["ids"].items()) ids.push_back(id);
+      for (const TokenId id : around.after) ids.push_back(id);
+      row.set("ids_special", std::move(ids));
+    }
+  return row;
+}
+
 class RealFamily : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RealFamily, EveryRowAgrees) {
@@ -23,7 +43,8 @@ TEST_P(RealFamily, EveryRowAgrees) {
   ASSERT_TRUE(tokenizer) << tokenizer.error().describe();
   EXPECT_GE((*tokenizer)->vocab_size(), *rows[0]["vocab_size"].as_integer());
   RowCounts counts;
-  for (const Json& row : rows) check_row(*tokenizer, row, to_ids(rows[0]["empty_with_special"]), counts);
+  for (const Json& row : rows)
+    check_row(*tokenizer, as_the_file_says(row, GetParam()), to_ids(rows[0]["empty_with_special"]), counts);
   EXPECT_EQ(counts.encoded + counts.streams + counts.bytes + 1, static_cast<int>(rows.size()));
 }
 
