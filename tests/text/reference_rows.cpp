@@ -26,6 +26,14 @@ void check_encoding(const Tokenizer& tokenizer, const Json& row,
             row.contains("decoded_skip") ? *row["decoded_skip"].as_string() : decoded);
 }
 
+// Rows of references that never parse special strings out of text state nothing else.
+void check_plain_encoding(const Tokenizer& tokenizer, const Json& row) {
+  const std::string& text = *row["text"].as_string();
+  const std::vector<TokenId> ids = to_ids(row["ids_noparse"]);
+  EXPECT_EQ(tokenizer.encode(text, {false, false}), ids) << text;
+  EXPECT_EQ(tokenizer.decode(ids, false), row.contains("decoded") ? *row["decoded"].as_string() : text);
+}
+
 void check_stream(const std::shared_ptr<const Tokenizer>& tokenizer, const Json& row) {
   StreamDecoder decoder(tokenizer, *row["skip_special"].as_bool());
   std::string all;
@@ -70,9 +78,12 @@ std::vector<TokenId> to_ids(const Json& json) {
 void check_row(const std::shared_ptr<const Tokenizer>& tokenizer, const Json& row,
                const std::vector<TokenId>& empty_with_special, RowCounts& counts) {
   const std::string& kind = *row["kind"].as_string();
-  if (kind == "enc" && row.contains("ids")) {
+  if (kind == "enc") {
     ++counts.encoded;
-    check_encoding(*tokenizer, row, empty_with_special);
+    if (row.contains("ids"))
+      check_encoding(*tokenizer, row, empty_with_special);
+    else
+      check_plain_encoding(*tokenizer, row);
   } else if (kind == "stream") {
     ++counts.streams;
     check_stream(tokenizer, row);
