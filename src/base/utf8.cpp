@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/utf8.h"
 
+#include <simdjson.h>
+
 namespace plimsoll {
 namespace {
 
@@ -44,12 +46,7 @@ DecodedChar decode_utf8(std::string_view text) {
 }
 
 bool is_valid_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const DecodedChar next = decode_utf8(text);
-    if (!next.valid) return false;
-    text.remove_prefix(static_cast<std::size_t>(next.bytes));
-  }
-  return true;
+  return simdjson::validate_utf8(text);
 }
 
 std::string replace_invalid_utf8(std::string_view text) {

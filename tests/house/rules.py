@@ -44,7 +44,7 @@ FACES = {
 # Third-party headers: prefix -> files that may include it, as patterns below src/.
 THIRD_PARTY = {
     "tl/": r"base/result\.h",
-    "simdjson": r"base/json\w*\.cpp",
+    "simdjson": r"base/(json\w*|utf8)\.cpp",
     "nlohmann/": r"base/json\w*\.cpp",
     "spdlog/": r"base/\w+\.cpp",
     "fmt/": r".+\.cpp",

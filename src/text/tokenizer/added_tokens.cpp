@@ -43,11 +43,21 @@ void AddedTokens::Trie::insert(std::string_view content, std::int32_t token) {
       auto& children = nodes[static_cast<std::size_t>(at)].children;
       children.insert(std::lower_bound(children.begin(), children.end(), std::pair(byte, std::int32_t{0})),
                       {byte, next});
-      if (at == 0) first[byte] = next;
+      if (at == 0) {
+        first[byte] = next;
+        only_first = c;
+        ++num_first;
+      }
     }
     at = next;
   }
   nodes[static_cast<std::size_t>(at)].token = token;
+}
+
+std::size_t AddedTokens::Trie::next_start(std::string_view text, std::size_t from) const {
+  if (num_first == 1) return std::min(text.find(only_first, from), text.size());
+  while (from < text.size() && first[static_cast<unsigned char>(text[from])] < 0) ++from;
+  return from;
 }
 
 std::int32_t AddedTokens::Trie::child(std::int32_t node, unsigned char byte) const {
@@ -92,7 +102,7 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, Stage s
   std::vector<Part> parts;
   std::size_t done = 0;  // text before it is in `parts`
   std::size_t at = 0;
-  while (!trie.nodes.empty() && at < text.size()) {
+  while (!trie.nodes.empty() && (at = trie.next_start(text, at)) < text.size()) {
     std::int32_t node = 0, longest = -1;
     std::size_t end = at;
     for (std::size_t i = at; i < text.size(); ++i) {

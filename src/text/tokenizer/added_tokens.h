@@ -54,6 +54,10 @@ class AddedTokens {
   struct Trie {
     std::vector<Node> nodes;
     std::array<std::int32_t, 256> first{};  // child of the root per byte, -1 for none
+    int num_first = 0;                      // such children
+    char only_first = 0;                    // the byte, when there is one
+    /// The next place where a token may start; the text's size when there is none.
+    std::size_t next_start(std::string_view text, std::size_t from) const;
     void insert(std::string_view content, std::int32_t token);
     std::int32_t child(std::int32_t node, unsigned char byte) const;
   };

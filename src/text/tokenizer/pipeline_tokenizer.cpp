@@ -7,30 +7,34 @@
 
 #include "base/utf8.h"
 #include "text/tokenizer/byte_level.h"
-#include "text/tokenizer/piece_cache.h"
+#include "text/tokenizer/piece_encoder.h"
 
 namespace plimsoll::text {
 namespace {
 
-// Caches of pieces for as many calls as run at the same time. A call borrows one; idle ones are few.
-class CachePool {
+// Working memory for as many calls as run at the same time. A call borrows one; idle ones are few.
+class EncoderPool {
  public:
-  std::unique_ptr<PieceCache> borrow() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return std::make_unique<PieceCache>();
-    auto cache = std::move(idle_.back());
-    idle_.pop_back();
-    return cache;
+  std::unique_ptr<PieceEncoder> borrow(const PieceModel& model) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto encoder = std::move(idle_.back());
+        idle_.pop_back();
+        return encoder;
+      }
+    }
+    return std::make_unique<PieceEncoder>(model);
   }
-  void give_back(std::unique_ptr<PieceCache> cache) {
+  void give_back(std::unique_ptr<PieceEncoder> encoder) {
     const std::lock_guard lock(mutex_);
-    if (idle_.size() < kMaxIdle) idle_.push_back(std::move(cache));
+    if (idle_.size() < kMaxIdle) idle_.push_back(std::move(encoder));
   }
 
  private:
   static constexpr std::size_t kMaxIdle = 4;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<PieceCache>> idle_;
+  std::vector<std::unique_ptr<PieceEncoder>> idle_;
 };
 
 enum TokenKind : std::uint8_t { kAbsent, kPlain, kAdded, kSpecial };
@@ -50,18 +54,16 @@ class PipelineTokenizer final : public Tokenizer {
   }
 
   std::vector<TokenId> encode(std::string_view utf8, const EncodeOptions& options) const override {
-    std::vector<TokenId> ids;
-    ids.reserve(utf8.size() / 3 + 8);
-    Job job{ids, nullptr, pool_.borrow()};
-    encode_all(utf8, options, job);
-    pool_.give_back(std::move(job.cache));
+    auto encoder = pool_.borrow(*parts_.model);
+    encode_all(utf8, options, Job{encoder.get(), nullptr});
+    std::vector<TokenId> ids = encoder->take();
+    pool_.give_back(std::move(encoder));
     return ids;
   }
 
   Encoding encode_with_spans(std::string_view utf8, const EncodeOptions& options) const override {
     Encoding made;
-    Job job{made.ids, &made.spans, nullptr};
-    encode_all(utf8, options, job);
+    encode_all(utf8, options, Job{nullptr, &made});
     return made;
   }
 
@@ -109,12 +111,16 @@ class PipelineTokenizer final : public Tokenizer {
   const std::vector<TokenId>& stop_ids() const override { return parts_.stop_ids; }
 
  private:
-  /// One call of encode: where ids go, and, where wanted, the bytes of the text behind each. Without a cache
-  /// pieces are always encoded anew, which is what gives spans.
+  /// Where one call's ids go: one of the two. Spans are found the slow way, piece by piece.
   struct Job {
-    std::vector<TokenId>& ids;
-    std::vector<Span>* spans = nullptr;
-    std::unique_ptr<PieceCache> cache;
+    PieceEncoder* encoder;
+    Encoding* placed;
+
+    void add(TokenId id, Span span) const {
+      if (encoder) return encoder->add(id);
+      placed->ids.push_back(id);
+      placed->spans.push_back(span);
+    }
   };
 
   TokenKind kind_of(TokenId id) const {
@@ -130,114 +136,102 @@ class PipelineTokenizer final : public Tokenizer {
       bytes += token_to_bytes(parts_.added.find(id)->content);
   }
 
-  static void add(Job& job, TokenId id, Span span) {
-    job.ids.push_back(id);
-    if (job.spans) job.spans->push_back(span);
-  }
-
-  void encode_all(std::string_view utf8, const EncodeOptions& options, Job& job) const {
+  void encode_all(std::string_view utf8, const EncodeOptions& options, const Job& job) const {
     std::string repaired;
     if (!is_valid_utf8(utf8)) utf8 = repaired = replace_invalid_utf8(utf8);
     if (options.add_special_tokens)
-      for (const TokenId id : parts_.post_processor.before) add(job, id, {0, 0});
+      for (const TokenId id : parts_.post_processor.before) job.add(id, {0, 0});
     for (const auto& part : parts_.added.split(utf8, AddedTokens::Stage::kRawText, options.parse_special)) {
       if (part.token)
-        add(job, part.token->id, part.span);
+        job.add(part.token->id, part.span);
       else
         encode_text(utf8, part.span, options, job);
     }
     if (options.add_special_tokens)
-      for (const TokenId id : parts_.post_processor.after) add(job, id, {utf8.size(), utf8.size()});
+      for (const TokenId id : parts_.post_processor.after) job.add(id, {utf8.size(), utf8.size()});
   }
 
   // One text between added tokens: `span` of `whole`.
-  void encode_text(std::string_view whole, Span span, const EncodeOptions& options, Job& job) const {
+  void encode_text(std::string_view whole, Span span, const EncodeOptions& options, const Job& job) const {
     const std::string_view raw = whole.substr(span.begin, span.end - span.begin);
     std::string storage;
     std::vector<Span> origin;
-    const std::string_view text = parts_.normalizer.apply(raw, storage, job.spans ? &origin : nullptr);
-    const std::size_t first_span = job.spans ? job.spans->size() : 0;
+    const std::string_view text = parts_.normalizer.apply(raw, storage, job.placed ? &origin : nullptr);
+    const std::size_t first_span = job.placed ? job.placed->spans.size() : 0;
     if (!parts_.added.has_stage(AddedTokens::Stage::kNormalizedText)) {
       encode_pieces(text, 0, span.begin == 0, job);
     } else {
       for (const auto& part :
            parts_.added.split(text, AddedTokens::Stage::kNormalizedText, options.parse_special)) {
         if (part.token)
-          add(job, part.token->id, part.span);
+          job.add(part.token->id, part.span);
         else
           encode_pieces(text.substr(part.span.begin, part.span.end - part.span.begin), part.span.begin,
                         span.begin == 0 && part.span.begin == 0, job);
       }
     }
-    if (!job.spans) return;
+    if (!job.placed) return;
     // So far spans are of the normalised text.
-    const Piece normalized{text, origin.empty() ? span.begin : 0, origin.empty() ? nullptr : &origin};
-    for (std::size_t i = first_span; i < job.spans->size(); ++i) {
-      Span& each = (*job.spans)[i];
+    const Piece normalized{text, 0, origin.empty() ? nullptr : &origin};
+    for (std::size_t i = first_span; i < job.placed->spans.size(); ++i) {
+      Span& each = job.placed->spans[i];
       each = normalized.source(each.begin, each.end);
-      if (normalized.origin) each = {each.begin + span.begin, each.end + span.begin};
+      each = {each.begin + span.begin, each.end + span.begin};
     }
   }
 
   // `offset`: where `text` begins in the normalised text.
-  void encode_pieces(std::string_view text, std::size_t offset, bool is_start, Job& job) const {
+  void encode_pieces(std::string_view text, std::size_t offset, bool is_start, const Job& job) const {
     const Regex* pattern = parts_.pre_tokenizer.single_pattern();
-    if (pattern && job.cache) return encode_matches(text, *pattern, job);
+    if (pattern && job.encoder) return encode_matches(text, *pattern, *job.encoder);
     PreTokenizer::Storage storage;
-    storage.keeps_origin = job.spans != nullptr;
+    storage.keeps_origin = job.placed != nullptr;
     for (const Piece& piece : parts_.pre_tokenizer.split(text, is_start, storage)) {
-      if (!job.spans) {
-        encode_piece(piece.text, piece.text.size(), job);
+      if (job.encoder) {
+        add_piece(piece.text, *job.encoder);
         continue;
       }
       std::vector<Span> spans;
-      parts_.model->encode(piece.text, {job.ids, &spans});
+      parts_.model->encode(piece.text, {job.placed->ids, &spans});
       for (const Span each : spans) {
         const Span source = piece.source(each.begin, each.end);
-        job.spans->push_back({source.begin + offset, source.end + offset});
+        job.placed->spans.push_back({source.begin + offset, source.end + offset});
       }
     }
+    if (job.encoder) job.encoder->flush();  // the pieces may lie in `storage`
   }
 
-  void encode_matches(std::string_view text, const Regex& pattern, Job& job) const {
+  void encode_matches(std::string_view text, const Regex& pattern, PieceEncoder& encoder) const {
     const bool keeps_gaps = parts_.pre_tokenizer.keeps_gaps();
+    const auto add = [&](std::size_t begin, std::size_t end) {
+      encoder.add(text.substr(begin, end - begin), text.size() - begin);
+    };
     std::array<Span, 64> matches;
     std::size_t done = 0;
     for (std::size_t from = 0; from < text.size();) {
       const std::size_t count = pattern.find_some(text, from, matches);
       for (std::size_t i = 0; i < count; ++i) {
-        const Span match = matches[i];
-        if (keeps_gaps && match.begin > done)
-          encode_piece(text.substr(done, match.begin - done), text.size() - done, job);
-        encode_piece(text.substr(match.begin, match.end - match.begin), text.size() - match.begin, job);
-        done = match.end;
+        if (keeps_gaps && matches[i].begin > done) add(done, matches[i].begin);
+        add(matches[i].begin, matches[i].end);
+        done = matches[i].end;
       }
     }
-    if (keeps_gaps && done < text.size()) encode_piece(text.substr(done), text.size() - done, job);
+    if (keeps_gaps && done < text.size()) add(done, text.size());
+    encoder.flush();
   }
 
-  // `readable`: bytes that may be read from the piece's start.
-  void encode_piece(std::string_view piece, std::size_t readable, Job& job) const {
+  // A long piece, in parts where the model knows places that nothing crosses.
+  void add_piece(std::string_view piece, PieceEncoder& encoder) const {
     while (!piece.empty()) {
       const std::size_t size = parts_.model->safe_cut(piece);
-      encode_part(piece.substr(0, size), readable, job);
+      encoder.add(piece.substr(0, size), piece.size());
       piece.remove_prefix(size);
-      readable -= size;
     }
-  }
-
-  void encode_part(std::string_view part, std::size_t readable, Job& job) const {
-    if (part.size() > PieceCache::kMaxBytes) return parts_.model->encode(part, {job.ids});
-    const PieceCache::Key key = PieceCache::key_of(part, readable);
-    if (job.cache->append(key, job.ids)) return;
-    const std::size_t from = job.ids.size();
-    parts_.model->encode(part, {job.ids});
-    job.cache->remember(key, job.ids, from);
   }
 
   TokenizerParts parts_;
   std::vector<TokenKind> kinds_;  // by id
-  mutable CachePool pool_;
+  mutable EncoderPool pool_;
 };
 
 }  // namespace

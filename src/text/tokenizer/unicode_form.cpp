@@ -5,11 +5,13 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "base/utf8.h"
+#include "text/tokenizer/symbol_classes.h"
 
 namespace plimsoll::text {
 namespace {
@@ -81,22 +83,41 @@ class InertSet {
 };
 
 std::size_t ascii_end(std::string_view text, std::size_t at) {
+  for (std::uint64_t word; at + sizeof word <= text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if ((word & 0x8080808080808080ull) != 0) break;
+  }
   while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
   return at;
+}
+
+WideChar wide_at(std::string_view text, std::size_t at) {
+  const auto* head = reinterpret_cast<const unsigned char*>(text.data());
+  return decode_wide(head + at, head + text.size());
+}
+
+// Where the next character that is not inert begins; `segment` is the last inert one before it.
+std::size_t next_active(std::string_view text, std::size_t at, const InertSet& inert, std::size_t& segment) {
+  while (at < text.size()) {
+    if (const std::size_t end = ascii_end(text, at); end > at) {
+      segment = end - 1;
+      at = end;
+      continue;
+    }
+    const WideChar next = wide_at(text, at);
+    if (!inert.holds(next.code_point)) return at;
+    segment = at;
+    at += next.bytes;
+  }
+  return text.size();
 }
 
 }  // namespace
 
 bool surely_has_form(std::string_view utf8, UnicodeForm form) {
-  std::size_t at = ascii_end(utf8, 0);
-  if (at == utf8.size()) return true;
-  const InertSet& inert = InertSet::of(form);
-  while (at < utf8.size()) {
-    const DecodedChar next = decode_utf8(utf8.substr(at));
-    if (!inert.holds(next.code_point)) return false;
-    at = ascii_end(utf8, at + static_cast<std::size_t>(next.bytes));
-  }
-  return true;
+  const std::size_t wide = ascii_end(utf8, 0);
+  std::size_t segment = 0;
+  return wide == utf8.size() || next_active(utf8, wide, InertSet::of(form), segment) == utf8.size();
 }
 
 // An inert character starts afresh: what stands before it never depends on it. So the text falls into
@@ -106,18 +127,13 @@ void write_form(Rewriter& rewriter, UnicodeForm form) {
   const InertSet& inert = InertSet::of(form);
   std::size_t kept = 0;     // written so far
   std::size_t segment = 0;  // where the last inert character began
-  for (std::size_t at = 0; at < text.size();) {
-    DecodedChar next = decode_utf8(text.substr(at));
-    if (inert.holds(next.code_point)) {
-      segment = at;
-      at += static_cast<std::size_t>(next.bytes);
-      continue;
-    }
-    std::size_t end = at;
-    while (end < text.size()) {
-      next = decode_utf8(text.substr(end));
+  while (true) {
+    std::size_t end = next_active(text, kept, inert, segment);
+    if (end == text.size()) break;
+    while (end < text.size() && static_cast<unsigned char>(text[end]) >= 0x80) {
+      const WideChar next = wide_at(text, end);
       if (inert.holds(next.code_point)) break;
-      end += static_cast<std::size_t>(next.bytes);
+      end += next.bytes;
     }
     rewriter.keep(kept, segment);
     const std::string_view before = text.substr(segment, end - segment);
@@ -126,7 +142,7 @@ void write_form(Rewriter& rewriter, UnicodeForm form) {
       rewriter.keep(segment, end);
     else
       rewriter.put(after, segment, end);
-    kept = segment = at = end;
+    kept = segment = end;
   }
   rewriter.keep(kept, text.size());
 }
