@@ -5,45 +5,46 @@
 
 namespace plimsoll::text {
 
-TokenId* PieceEncoder::room(std::size_t count) {
+void PieceEncoder::make_room(std::size_t count) {
   if (ids_.size() - num_ids_ < count) ids_.resize(std::max(ids_.size() * 2, num_ids_ + count + 1024));
-  return ids_.data() + num_ids_;
 }
 
 void PieceEncoder::add(TokenId id) {
   flush();
-  *room(1) = id;
-  ++num_ids_;
+  make_room(1);
+  ids_[num_ids_++] = id;
+}
+
+void PieceEncoder::encode_fresh(std::string_view piece) {
+  fresh_.clear();
+  model_.encode(piece, {fresh_});
+  make_room(fresh_.size() + kRoom);
+  std::copy(fresh_.begin(), fresh_.end(), ids_.begin() + static_cast<std::ptrdiff_t>(num_ids_));
+  num_ids_ += fresh_.size();
 }
 
 template <class Table>
 void PieceEncoder::append(Table& table, const typename Table::Key& key, std::string_view piece) {
   if (const auto* entry = table.find(key)) {
     // A fixed size spares a call; what is too much lies in the room.
-    std::memcpy(room(std::size(entry->ids)), entry->ids, sizeof entry->ids);
+    std::memcpy(ids_.data() + num_ids_, entry->ids, sizeof entry->ids);
     num_ids_ += entry->num_ids;
     return;
   }
-  fresh_.clear();
-  model_.encode(piece, {fresh_});
+  encode_fresh(piece);
   table.remember(key, fresh_);
-  std::copy(fresh_.begin(), fresh_.end(), room(fresh_.size()));
-  num_ids_ += fresh_.size();
 }
 
 void PieceEncoder::flush() {
+  make_room(kRoom);
   for (std::size_t i = 0; i < num_queued_; ++i) {
     const Waiting& waiting = queue_[i];
-    if (waiting.piece.size() <= ShortTable::kMaxBytes) {
+    if (waiting.piece.size() <= ShortTable::kMaxBytes)
       append(short_, waiting.key, waiting.piece);
-    } else if (waiting.piece.size() <= LongTable::kMaxBytes) {
+    else if (waiting.piece.size() <= LongTable::kMaxBytes)
       append(long_, LongTable::key_of(waiting.piece, waiting.readable), waiting.piece);
-    } else {
-      fresh_.clear();
-      model_.encode(waiting.piece, {fresh_});
-      std::copy(fresh_.begin(), fresh_.end(), room(fresh_.size()));
-      num_ids_ += fresh_.size();
-    }
+    else
+      encode_fresh(waiting.piece);
   }
   num_queued_ = 0;
 }

@@ -50,12 +50,16 @@ class PieceEncoder {
 
   template <class Table>
   void append(Table& table, const typename Table::Key& key, std::string_view piece);
-  TokenId* room(std::size_t count);
+  void encode_fresh(std::string_view piece);
+  void make_room(std::size_t count);
 
   const PieceModel& model_;
   ShortTable short_;
   LongTable long_;
-  std::array<Waiting, 32> queue_;
+  static constexpr std::size_t kQueue = 32;
+  static constexpr std::size_t kRoom = kQueue * 24;  // ids that a full queue of known pieces may write
+
+  std::array<Waiting, kQueue> queue_;
   std::size_t num_queued_ = 0;
   std::vector<TokenId> ids_;  // [0, num_ids_) are given out, the rest is room
   std::size_t num_ids_ = 0;

@@ -4,6 +4,7 @@
 // compared whole, so that an answer is always right. Not shared: one user at a time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -28,7 +29,7 @@ class PieceTable {
   };
   struct Key {
     std::uint64_t words[kBytes / 8];
-    std::uint32_t slot;  // of a pair of entries
+    std::uint32_t slot;  // where the search begins
     std::uint8_t bytes;
   };
 
@@ -37,20 +38,19 @@ class PieceTable {
     Key key{};
     key.bytes = static_cast<std::uint8_t>(piece.size());
     if (readable >= kBytes) {  // whole words are read, and what is behind the piece is cleared
+      std::uint64_t masks[kNumWords];
       std::memcpy(key.words, piece.data(), kBytes);
-      for (std::size_t i = 0; i < kBytes / 8; ++i)
-        key.words[i] &= piece.size() >= i * 8 + 8 ? ~std::uint64_t{0}
-                        : piece.size() > i * 8    ? (std::uint64_t{1} << (piece.size() - i * 8) * 8) - 1
-                                                  : 0;
+      std::memcpy(masks, kMasks.data() + (kBytes - piece.size()), kBytes);
+      for (std::size_t i = 0; i < kNumWords; ++i) key.words[i] &= masks[i];
     } else {
       std::memcpy(key.words, piece.data(), piece.size());
     }
     std::uint64_t hash = piece.size();
     for (const std::uint64_t word : key.words) {
       hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
-      hash ^= hash >> 29;
+      hash ^= hash >> 32;
     }
-    key.slot = static_cast<std::uint32_t>((hash * 0xD6E8FEB86659FD93ull) >> (64 - kSlotBits)) & ~1u;
+    key.slot = static_cast<std::uint32_t>(hash) & (kNumSlots - 1);
     return key;
   }
 
@@ -58,28 +58,45 @@ class PieceTable {
 
   /// The entry of the piece, or null.
   const Entry* find(const Key& key) const {
-    const Entry* pair = &entries_[key.slot];
-    return is_of(pair[0], key) ? pair : is_of(pair[1], key) ? pair + 1 : nullptr;
+    const Entry* entry = &entries_[key.slot];
+    for (std::size_t i = 0; i < kMaxProbes; ++i, ++entry) {
+      if (is_of(*entry, key)) return entry;
+      if (entry->bytes == 0) return nullptr;
+    }
+    return nullptr;
   }
 
   void remember(const Key& key, std::span<const TokenId> ids) {
     if (ids.size() > kMaxIds) return;
-    Entry* pair = &entries_[key.slot];
-    if (pair[0].bytes != 0) pair[1] = pair[0];  // the older one of the two goes
-    std::memcpy(pair[0].words, key.words, sizeof key.words);
-    if (!ids.empty()) std::memcpy(pair[0].ids, ids.data(), ids.size_bytes());
-    pair[0].bytes = key.bytes;
-    pair[0].num_ids = static_cast<std::uint8_t>(ids.size());
+    Entry* entry = &entries_[key.slot];
+    std::size_t i = 0;
+    while (i < kMaxProbes && entry[i].bytes != 0) ++i;
+    entry += i < kMaxProbes ? i : 0;  // no place left: the first one goes
+    std::memcpy(entry->words, key.words, sizeof key.words);
+    if (!ids.empty()) std::memcpy(entry->ids, ids.data(), ids.size_bytes());
+    entry->bytes = key.bytes;
+    entry->num_ids = static_cast<std::uint8_t>(ids.size());
   }
 
  private:
+  static constexpr std::size_t kNumWords = kBytes / 8;
+  static constexpr std::size_t kNumSlots = std::size_t{1} << kSlotBits;
+  static constexpr std::size_t kMaxProbes = 8;
+
+  /// kBytes set bytes and as many clear ones: from kBytes - n on they are the mask of n bytes.
+  static constexpr std::array<std::uint8_t, 2 * kBytes> kMasks = [] {
+    std::array<std::uint8_t, 2 * kBytes> masks{};
+    for (std::size_t i = 0; i < kBytes; ++i) masks[i] = 0xFF;
+    return masks;
+  }();
+
   static bool is_of(const Entry& entry, const Key& key) {
     std::uint64_t difference = entry.bytes ^ key.bytes;
-    for (std::size_t i = 0; i < kBytes / 8; ++i) difference |= entry.words[i] ^ key.words[i];
+    for (std::size_t i = 0; i < kNumWords; ++i) difference |= entry.words[i] ^ key.words[i];
     return difference == 0;
   }
 
-  std::vector<Entry> entries_ = std::vector<Entry>(std::size_t{1} << kSlotBits);
+  std::vector<Entry> entries_ = std::vector<Entry>(kNumSlots + kMaxProbes);
 };
 
 }  // namespace plimsoll::text
