@@ -29,10 +29,14 @@ Result<Regex> Regex::compile(std::string_view pattern, Engine engine) {
       return regex;
     }
   }
-  // What the parser does not know, PCRE2 may.
-  PLIMSOLL_TRY(BacktrackingRegex backtracking,
-               tree ? BacktrackingRegex::compile(*tree) : BacktrackingRegex::compile(pattern));
-  regex.compiled_ = std::make_shared<const Compiled>(Compiled{std::move(backtracking)});
+  auto backtracking = tree ? BacktrackingRegex::compile(*tree) : BacktrackingRegex::compile(pattern);
+  if (!backtracking) {  // what our parser does not know, PCRE2 may; when it does not, our place is the better
+                        // one
+    Error error = tree ? backtracking.error() : tree.error();
+    error.message += " in " + std::string(pattern);
+    return fail(std::move(error));
+  }
+  regex.compiled_ = std::make_shared<const Compiled>(Compiled{std::move(*backtracking)});
   return regex;
 }
 

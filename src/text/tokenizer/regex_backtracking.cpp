@@ -175,8 +175,7 @@ Result<BacktrackingRegex> BacktrackingRegex::from_pcre2(const std::string& expre
     unsigned char message[256] = {};
     pcre2_get_error_message(error, message, sizeof message);
     return fail(ErrorCode::kUnsupported,
-                "regular expression cannot be used: " + std::string(reinterpret_cast<const char*>(message)) +
-                    " in " + expression);
+                "regular expression cannot be used: " + std::string(reinterpret_cast<const char*>(message)));
   }
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without it matching is slower, not different
   BacktrackingRegex regex;

@@ -131,19 +131,18 @@ RegexNode text_end() {
   return between({}, condition({}, true));
 }
 
-// Behind the last line feed of a text no line begins, and none ends there.
+// Behind the last line feed of a text no line begins.
 RegexNode line_begin() {
   return alternation_of(
       {text_begin(), between(condition(line_feed(), false), condition(~CodePointSet(), false))});
 }
 
 RegexNode line_end() {
-  return alternation_of({between({}, condition(line_feed(), false)),
-                         between(condition(~line_feed(), true), condition({}, true))});
+  return between({}, condition(line_feed(), true));
 }
 
 RegexNode word_boundary(bool is_negative) {
-  const CodePointSet word = *set_named("word");
+  const CodePointSet word = *set_named("word") | *set_named("wordoutsideclass");
   const NeighbourCondition inside = condition(word, false);
   const NeighbourCondition outside = condition(~word, true);
   if (is_negative) return alternation_of({between(inside, inside), between(outside, outside)});

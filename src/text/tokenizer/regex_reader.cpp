@@ -25,22 +25,28 @@ CharacterOrSet a_set(CodePointSet set) {
   return {0, std::move(set)};
 }
 
+// The reference takes a few characters for parts of words only when \w stands alone.
+CodePointSet word_set(bool in_class) {
+  const CodePointSet word = *set_named("word");
+  return in_class ? word : word | *set_named("wordoutsideclass");
+}
+
 // \s \d \w \h, in capitals what they leave out.
-std::optional<CodePointSet> shorthand(char letter) {
+std::optional<CodePointSet> shorthand(char letter, bool in_class) {
   switch (letter) {
     case 's':
       return set_named("whitespace");
     case 'd':
       return set_named("nd");
     case 'w':
-      return set_named("word");
+      return word_set(in_class);
     case 'h':
       return set_named("xdigit");
     case 'S':
     case 'D':
     case 'W':
     case 'H':
-      return ~*shorthand(static_cast<char>(letter - 'A' + 'a'));
+      return ~*shorthand(static_cast<char>(letter - 'A' + 'a'), in_class);
     default:
       return std::nullopt;
   }
@@ -96,8 +102,8 @@ Status RegexReader::skip_behind(char last) {
 }
 
 tl::unexpected<Error> RegexReader::refuse(const std::string& what) const {
-  return fail(ErrorCode::kUnsupported, "regular expression cannot be used: " + what + " at byte " +
-                                           std::to_string(at_) + " of " + std::string(pattern_));
+  return fail(ErrorCode::kUnsupported,
+              "regular expression cannot be used: " + what + " at byte " + std::to_string(at_));
 }
 
 Result<CharacterOrSet> RegexReader::read_character(bool in_class) {
@@ -112,7 +118,7 @@ Result<CharacterOrSet> RegexReader::read_character(bool in_class) {
 Result<CharacterOrSet> RegexReader::read_escape(bool in_class) {
   if (at_end()) return refuse("an escape of nothing");
   const char letter = peek();
-  if (auto set = shorthand(letter)) {
+  if (auto set = shorthand(letter, in_class)) {
     ++at_;
     return a_set(std::move(*set));
   }
@@ -134,7 +140,7 @@ Result<CharacterOrSet> RegexReader::read_escape(bool in_class) {
   if (take("u")) return read_hexadecimal(4, 4);
   if (letter == 'p' || letter == 'P') {
     ++at_;
-    if (take("{")) return read_property(letter == 'P');
+    if (take("{")) return read_property(letter == 'P', in_class);
     return refuse("\\p without braces");
   }
   if (letter == '0') {
@@ -163,13 +169,14 @@ Result<CharacterOrSet> RegexReader::read_hexadecimal(std::size_t min_digits, std
   return CharacterOrSet{c, std::nullopt};
 }
 
-Result<CharacterOrSet> RegexReader::read_property(bool is_negative) {
+Result<CharacterOrSet> RegexReader::read_property(bool is_negative, bool in_class) {
   if (take("^")) is_negative = !is_negative;
   const std::size_t end = pattern_.find('}', at_);
   const std::string_view name = pattern_.substr(at_, end == std::string_view::npos ? end : end - at_);
   auto set = set_named(name);
   if (end == std::string_view::npos || !set) return refuse("the property " + std::string(name));
   at_ = end + 1;
+  if (*set == word_set(true)) set = word_set(in_class);
   return a_set(is_negative ? ~*set : std::move(*set));
 }
 

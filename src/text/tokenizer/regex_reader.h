@@ -52,7 +52,7 @@ class RegexReader {
  private:
   Result<CharacterOrSet> read_escape(bool in_class);
   Result<CharacterOrSet> read_hexadecimal(std::size_t min_digits, std::size_t max_digits);
-  Result<CharacterOrSet> read_property(bool is_negative);
+  Result<CharacterOrSet> read_property(bool is_negative, bool in_class);
   Result<std::optional<CodePointSet>> read_posix();
   Result<CodePointSet> read_class_item();
 
