@@ -19,9 +19,9 @@ namespace plimsoll::text {
 class UnigramModel final : public PieceModel {
  public:
   struct Options {
-    std::optional<TokenId> unknown_id;  // what has no token vanishes without one
-    bool byte_fallback = false;         // unknown text becomes its bytes' tokens "<0xE5>"
-    bool fuse_unknown = true;           // neighbours without token become one unknown
+    std::optional<TokenId> unknown_id = std::nullopt;  // what has no token vanishes without one
+    bool byte_fallback = false;                        // unknown text becomes its bytes' tokens "<0xE5>"
+    bool fuse_unknown = true;                          // neighbours without token become one unknown
   };
   /// `scores`: one per id of `vocabulary`, which must outlive the model and spell plainly.
   /// Errors: kMalformed when their numbers differ or the unknown id has no token.
