@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "base/utf8.h"
+
 namespace plimsoll::text {
 namespace {
 
@@ -36,16 +38,23 @@ void check_plain_encoding(const Tokenizer& tokenizer, const Json& row) {
 
 void check_stream(const std::shared_ptr<const Tokenizer>& tokenizer, const Json& row) {
   StreamDecoder decoder(tokenizer, *row["skip_special"].as_bool());
-  std::string all;
+  std::string all, reference;
   const auto& chunks = row["chunks"].items();
   const std::vector<TokenId> ids = to_ids(row["ids"]);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto chunk = decoder.push(ids[i]);
     if (chunk) all += *chunk;
-    if (i >= chunks.size() || row.contains("error")) continue;  // the reference gave up there
+    if (i >= chunks.size()) continue;  // the reference gave up there
     EXPECT_EQ(Json(chunk), chunks[i]) << dump(row) << " at " << i;
+    if (chunks[i].as_string()) reference += *chunks[i].as_string();
   }
-  EXPECT_EQ(all + decoder.flush(), *row["full"].as_string());
+  all += decoder.flush();
+  const std::string& full = *row["full"].as_string();
+  if (!row.contains("error") && full.starts_with(reference)) {
+    EXPECT_EQ(all, full);
+  } else {  // later bytes spoilt text that had been given out: it stays, and the rest follows
+    EXPECT_TRUE(all.starts_with(reference) && is_valid_utf8(all)) << dump(row);
+  }
 }
 
 std::string from_hex(const std::string& hex) {

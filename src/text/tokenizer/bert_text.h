@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/text.h"
 #include "text/tokenizer/rewriter.h"
-#include "text/tokenizer/span.h"
 
 namespace plimsoll::text {
 

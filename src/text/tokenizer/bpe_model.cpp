@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "base/utf8.h"
+#include "text/tokenizer/byte_tokens.h"
 
 namespace plimsoll::text {
 namespace {
@@ -30,15 +31,12 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, Options options)
     : vocabulary_(vocabulary),
       options_(std::move(options)),
       starts_with_bytes_(vocabulary.spelling() != Spelling::kPlain) {
-  byte_ids_.fill(-1);
+  if (!starts_with_bytes_) byte_ids_ = byte_token_ids(vocabulary);
   for (unsigned byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
-    constexpr char kDigits[] = "0123456789ABCDEF";
-    const char spelled[] = {'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'};
-    const auto id = starts_with_bytes_ ? vocabulary.find_bytes(std::string_view(&c, 1))
-                                       : vocabulary.find_bytes(std::string_view(spelled, sizeof spelled));
-    if (id) byte_ids_[byte] = *id;
-    if (byte < 128) ascii_ids_[byte] = vocabulary.find_bytes(std::string_view(&c, 1)).value_or(-1);
+    const TokenId id = vocabulary.find_bytes(std::string_view(&c, 1)).value_or(-1);
+    if (starts_with_bytes_) byte_ids_[byte] = id;
+    if (byte < 128) ascii_ids_[byte] = id;
   }
 }
 
@@ -142,9 +140,7 @@ void BpeModel::start_bytes(std::string_view piece, std::vector<Symbol>& symbols)
 }
 
 bool BpeModel::add_bytes(std::string_view character, std::vector<Symbol>& symbols) const {
-  if (!options_.byte_fallback) return false;
-  for (const char c : character)
-    if (byte_ids_[static_cast<unsigned char>(c)] < 0) return false;
+  if (!options_.byte_fallback || !has_byte_tokens(byte_ids_, character)) return false;
   for (const char c : character) symbols.push_back({byte_ids_[static_cast<unsigned char>(c)], 1});
   return true;
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/decoder.h"
 
-#include <optional>
-
 #include "base/utf8.h"
 #include "text/tokenizer/byte_level.h"
+#include "text/tokenizer/byte_tokens.h"
 #include "text/tokenizer/pattern_json.h"
 
 namespace plimsoll::text {
@@ -31,21 +30,6 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   return out.append(text.substr(at));
 }
 
-// "<0xE5>" -> 0xE5
-std::optional<char> byte_of(std::string_view token) {
-  if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
-  int value = 0;
-  for (const char c : token.substr(3, 2)) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                             : -1;
-    if (digit < 0) return std::nullopt;
-    value = value * 16 + digit;
-  }
-  return static_cast<char>(value);
-}
-
 // Runs of byte tokens become their text, or one U+FFFD for each when they are none.
 std::vector<std::string> with_bytes_joined(std::vector<std::string> tokens) {
   std::vector<std::string> out;
@@ -59,8 +43,8 @@ std::vector<std::string> with_bytes_joined(std::vector<std::string> tokens) {
     bytes.clear();
   };
   for (std::string& token : tokens) {
-    if (const auto byte = byte_of(token)) {
-      bytes += *byte;
+    if (const int byte = byte_of_token(token); byte >= 0) {
+      bytes += static_cast<char>(byte);
       continue;
     }
     flush();
@@ -98,6 +82,27 @@ Result<Decoder> Decoder::from_json(const Json& json) {
 Decoder Decoder::byte_level() {
   Decoder made;
   made.steps_.push_back({.kind = Kind::kByteLevel});
+  return made;
+}
+
+Decoder Decoder::marked(std::string mark, bool strips_first) {
+  Decoder made;
+  made.steps_.push_back({.kind = Kind::kReplace, .pattern = Regex::literal(mark), .text = " "});
+  made.steps_.push_back({.kind = Kind::kByteFallback});
+  made.steps_.push_back({.kind = Kind::kFuse});
+  if (strips_first) made.steps_.push_back({.kind = Kind::kStrip, .text = " ", .start = 1});
+  return made;
+}
+
+Decoder Decoder::metaspace(std::string mark, bool strips_first) {
+  Decoder made;
+  made.steps_.push_back({.kind = Kind::kMetaspace, .text = std::move(mark), .flag = strips_first});
+  return made;
+}
+
+Decoder Decoder::word_piece(std::string prefix, bool cleans_up) {
+  Decoder made;
+  made.steps_.push_back({.kind = Kind::kWordPiece, .text = std::move(prefix), .flag = cleans_up});
   return made;
 }
 
@@ -211,7 +216,7 @@ std::string Decoder::bytes_of(std::string_view token) const {
         text = replaced(text, step.pattern, step.text);
         break;
       case Kind::kByteFallback:
-        if (const auto byte = byte_of(text)) return std::string(1, *byte);
+        if (const int byte = byte_of_token(text); byte >= 0) return std::string(1, static_cast<char>(byte));
         break;
       case Kind::kWordPiece:
         if (text.starts_with(step.text)) {

@@ -20,6 +20,11 @@ class Decoder {
   static Result<Decoder> from_json(const Json& json);
   /// Tokens are byte characters.
   static Decoder byte_level();
+  // Tokens carry marks for blanks: inside a text with byte tokens (`strips_first`: the first blank is not the
+  // user's), or before words.
+  static Decoder marked(std::string mark, bool strips_first);
+  static Decoder metaspace(std::string mark, bool strips_first);
+  static Decoder word_piece(std::string prefix, bool cleans_up);
 
   /// True when a sequence decodes to the joined bytes of its tokens, whatever stands beside them.
   bool joins_bytes() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a GGUF file's tokenizer.ggml.* keys into the parts of a tokenizer. GGUF names its splitting rules
-// (tokenizer.ggml.pre) instead of spelling them; the table of names is here.
+// Reads a GGUF file's tokenizer.ggml.* keys into the parts of a tokenizer: byte-level BPE, Llama's BPE with
+// scores, Gemma 4's with merges, T5's Unigram, BERT's WordPiece. Plain function; safe from any thread.
 #pragma once
 
 #include "base/json.h"

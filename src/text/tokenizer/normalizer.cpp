@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/normalizer.h"
 
+#include <memory>
+
+#include "text/tokenizer/base64.h"
+#include "text/tokenizer/charsmap.h"
 #include "text/tokenizer/pattern_json.h"
 #include "text/tokenizer/unicode_form.h"
 #include "text/unicode.h"
@@ -74,6 +78,19 @@ void Normalizer::add_replace(Regex pattern, std::string content) {
   });
 }
 
+void Normalizer::add_bert(const BertTextOptions& options) {
+  add_step([options](Rewriter& rewriter) { bert_normalize(options, rewriter); });
+}
+
+Status Normalizer::add_charsmap(std::string_view blob) {
+  if (blob.empty()) return {};  // some files carry an empty one: no rules
+  PLIMSOLL_TRY(Charsmap charsmap, Charsmap::parse(blob));
+  add_step([charsmap = std::make_shared<const Charsmap>(std::move(charsmap))](Rewriter& rewriter) {
+    charsmap->apply(rewriter);
+  });
+  return {};
+}
+
 void Normalizer::add_strip(bool left, bool right) {
   add_step([left, right](Rewriter& rewriter) { strip_ends(rewriter, left, right); });
 }
@@ -123,6 +140,22 @@ Status Normalizer::add(const Json& json, int depth) {
   } else if (*type == "Replace" && json["content"].as_string()) {
     PLIMSOLL_TRY(Regex pattern, read_pattern(json["pattern"], kWhere));
     add_replace(std::move(pattern), *json["content"].as_string());
+  } else if (*type == "Lowercase") {
+    add_step(lowercase);
+  } else if (*type == "StripAccents") {
+    add_step(strip_accents);
+  } else if (*type == "Nmt") {
+    add_step(nmt);
+  } else if (*type == "BertNormalizer") {
+    add_bert({.clean_text = json["clean_text"].as_bool().value_or(true),
+              .handle_chinese_chars = json["handle_chinese_chars"].as_bool().value_or(true),
+              .strip_accents = json["strip_accents"].as_bool(),
+              .lowercase = json["lowercase"].as_bool().value_or(true)});
+  } else if (*type == "Precompiled" && json["precompiled_charsmap"].as_string()) {
+    std::vector<char> blob;
+    if (!append_base64(blob, *json["precompiled_charsmap"].as_string()))
+      return fail(ErrorCode::kMalformed, "the precompiled charsmap is no base64", kWhere);
+    return add_charsmap(std::string_view(blob.data(), blob.size()));
   } else {
     return fail(ErrorCode::kUnsupported, "normalizer kind " + *type + " is not supported", kWhere);
   }

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "text/tokenizer/bert_text.h"
 #include "text/tokenizer/regex.h"
 #include "text/tokenizer/rewriter.h"
 
@@ -32,6 +33,9 @@ class Normalizer {
   void add_prepend(std::string prefix);
   void add_replace(Regex pattern, std::string content);
   void add_strip(bool left, bool right);
+  void add_bert(const BertTextOptions& options);
+  /// Errors: kMalformed for what is no charsmap.
+  Status add_charsmap(std::string_view blob);
 
   bool is_empty() const { return steps_.empty(); }
 

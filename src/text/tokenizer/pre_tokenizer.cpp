@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "text/tokenizer/bert_text.h"
 #include "text/tokenizer/byte_level.h"
 
 namespace plimsoll::text {
@@ -101,7 +102,7 @@ void PreTokenizer::add_step(Step step) {
   std::size_t splitting = 0;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& each = steps_[i];
-    if (each.kind == Step::Kind::kMetaspace || each.kind == Step::Kind::kSplitter || each.add_prefix_space)
+    if (each.kind == Step::Kind::kMetaspace || each.kind == Step::Kind::kBert || each.add_prefix_space)
       return;
     if (each.kind == Step::Kind::kByteLevel && i + 1 < steps_.size()) return;
     if (!each.splits) continue;
@@ -158,10 +159,9 @@ void PreTokenizer::add_metaspace(std::string mark, Prefix prefix, bool splits) {
   add_step(std::move(step));
 }
 
-void PreTokenizer::add_splitter(Splitter splitter) {
+void PreTokenizer::add_bert() {
   Step step;
-  step.kind = Step::Kind::kSplitter;
-  step.splitter = std::move(splitter);
+  step.kind = Step::Kind::kBert;
   add_step(std::move(step));
 }
 
@@ -206,8 +206,10 @@ struct PreTokenizer::Pass {
       if (wants && !piece.text.starts_with(step.mark))
         piece = rewritten(piece, [&](Rewriter& out) { write_with_prefix(out, step.mark); });
     }
-    if (step.kind == Step::Kind::kSplitter) {
-      for (const Span span : step.splitter(piece.text)) keep(piece.part(span.begin, span.end));
+    if (step.kind == Step::Kind::kBert) {
+      std::vector<Span> spans;
+      bert_split(piece.text, spans);
+      for (const Span span : spans) keep(piece.part(span.begin, span.end));
     } else if (!step.splits) {
       keep(piece);
     } else {

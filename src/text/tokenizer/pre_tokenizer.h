@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +35,6 @@ class PreTokenizer {
  public:
   enum class Behavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
   enum class Prefix { kNever, kFirst, kAlways };  // when a word mark is put before a text
-  /// Finds the pieces of a text by other means than an expression.
-  using Splitter = std::function<std::vector<Span>(std::string_view)>;
 
   /// From the "pre_tokenizer" member of tokenizer.json.
   /// Errors: kUnsupported naming a kind we lack or an expression we cannot compile; kMalformed.
@@ -49,7 +46,7 @@ class PreTokenizer {
   Status add_punctuation(Behavior behavior);
   Status add_byte_level(bool add_prefix_space, bool use_regex);
   void add_metaspace(std::string mark, Prefix prefix, bool splits);
-  void add_splitter(Splitter splitter);
+  void add_bert();
 
   /// True when the vocabulary is written in byte characters.
   bool is_byte_level() const { return has_byte_level_; }
@@ -70,7 +67,7 @@ class PreTokenizer {
 
  private:
   struct Step {
-    enum class Kind { kSplit, kByteLevel, kMetaspace, kSplitter } kind = Kind::kSplit;
+    enum class Kind { kSplit, kByteLevel, kMetaspace, kBert } kind = Kind::kSplit;
     bool splits = false;  // by the pattern
     Regex pattern;
     Behavior behavior = Behavior::kIsolated;
@@ -78,7 +75,6 @@ class PreTokenizer {
     bool add_prefix_space = false;    // kByteLevel
     std::string mark;                 // kMetaspace
     Prefix prefix = Prefix::kAlways;  // kMetaspace
-    Splitter splitter;
   };
   struct Pass;
   Status add(const Json& json, int depth);

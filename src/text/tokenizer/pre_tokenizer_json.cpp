@@ -75,6 +75,10 @@ Status PreTokenizer::add(const Json& json, int depth) {
     add_metaspace(json);
     return {};
   }
+  if (*type == "BertPreTokenizer") {
+    add_bert();
+    return {};
+  }
   if (*type == "WhitespaceSplit") return add_split(R"(\s)", Behavior::kRemoved);
   if (*type == "Whitespace") return add_split(R"(\w+|[^\w\s]+)", Behavior::kRemoved, true);
   if (*type == "CharDelimiterSplit" && json["delimiter"].as_string()) {

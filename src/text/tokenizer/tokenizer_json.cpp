@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/tokenizer_json.h"
 
+#include <algorithm>
+
 #include "base/json_view.h"
+#include "text/tokenizer/unigram_model.h"
+#include "text/tokenizer/wordpiece_model.h"
 
 namespace plimsoll::text {
 namespace {
@@ -98,10 +102,62 @@ Status read_bpe(const JsonView& model, TokenizerParts& parts) {
   return {};
 }
 
+// [["token", score], ...], ids in order
+Status read_unigram(const JsonView& model, TokenizerParts& parts) {
+  std::vector<Vocabulary::Entry> entries;
+  std::vector<double> scores;
+  PLIMSOLL_TRY_VOID(model["vocab"].for_each_item([&](JsonView pair) -> Status {
+    std::optional<std::string_view> text;
+    std::optional<double> score;
+    std::size_t count = 0;
+    const Status walked = pair.for_each_item([&](JsonView part) -> Status {
+      if (count == 0) text = part.as_string();
+      if (count == 1) score = part.as_double();
+      ++count;
+      return {};
+    });
+    if (!walked || count != 2 || !text || !score)
+      return fail(ErrorCode::kMalformed,
+                  "token number " + std::to_string(entries.size()) +
+                      " is no text with a score: " + dump(pair.to_json()),
+                  at("/model/vocab"));
+    entries.push_back({*text, static_cast<std::int64_t>(entries.size())});
+    scores.push_back(*score);
+    return {};
+  }));
+  PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries, Spelling::kPlain));
+  parts.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
+  UnigramModel::Options options;
+  if (const auto id = model["unk_id"].as_integer()) {
+    if (*id < 0 || *id >= parts.vocabulary->size())
+      return fail(ErrorCode::kMalformed, "the unknown id " + std::to_string(*id) + " is no token",
+                  at("/model/unk_id"));
+    options.unknown_id = static_cast<TokenId>(*id);
+  }
+  options.byte_fallback = model["byte_fallback"].as_bool().value_or(false);
+  PLIMSOLL_TRY(parts.model, UnigramModel::build(*parts.vocabulary, std::move(scores), options));
+  return {};
+}
+
+Status read_word_piece(const JsonView& model, TokenizerParts& parts) {
+  PLIMSOLL_TRY(const auto entries, read_vocabulary(model["vocab"]));
+  PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries, Spelling::kPlain));
+  parts.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
+  WordPieceModel::Options options;
+  options.unknown_id = parts.vocabulary->find_text(model["unk_token"].as_string().value_or("[UNK]"));
+  options.continuing_prefix = model["continuing_subword_prefix"].as_string().value_or("##");
+  options.max_characters = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(model["max_input_chars_per_word"].as_integer().value_or(100), 0, 1 << 20));
+  parts.model = std::make_unique<WordPieceModel>(*parts.vocabulary, options);
+  return {};
+}
+
 // Files of old do not name their kind: it shows in their members.
 std::string kind_of(const JsonView& model) {
   if (const auto type = model["type"].as_string()) return std::string(*type);
   if (!model["merges"].is_null()) return "BPE";
+  if (!model["unk_id"].is_null()) return "Unigram";
+  if (!model["continuing_subword_prefix"].is_null()) return "WordPiece";
   return "without type";
 }
 
@@ -109,6 +165,11 @@ Status read_model(const JsonView& model, TokenizerParts& parts) {
   if (!model.is_object()) return fail(ErrorCode::kMalformed, "there is no model", at("/model"));
   const std::string kind = kind_of(model);
   if (kind == "BPE") return read_bpe(model, parts);
+  if (parts.pre_tokenizer.is_byte_level())
+    return fail(ErrorCode::kUnsupported, "tokenizer kind " + kind + " behind byte level is not supported",
+                at("/model/type"));
+  if (kind == "Unigram") return read_unigram(model, parts);
+  if (kind == "WordPiece") return read_word_piece(model, parts);
   return fail(ErrorCode::kUnsupported, "tokenizer kind " + kind + " is not supported", at("/model/type"));
 }
 
