@@ -35,6 +35,12 @@ void PieceEncoder::append(Table& table, const typename Table::Key& key, std::str
   table.remember(key, fresh_);
 }
 
+void PieceEncoder::append_long(const Waiting& waiting) {
+  LongTable::Key key;
+  LongTable::make_key(waiting.piece, waiting.readable, key);
+  append(long_, key, waiting.piece);
+}
+
 void PieceEncoder::flush() {
   make_room(kRoom);
   for (std::size_t i = 0; i < num_queued_; ++i) {
@@ -42,7 +48,7 @@ void PieceEncoder::flush() {
     if (waiting.piece.size() <= ShortTable::kMaxBytes)
       append(short_, waiting.key, waiting.piece);
     else if (waiting.piece.size() <= LongTable::kMaxBytes)
-      append(long_, LongTable::key_of(waiting.piece, waiting.readable), waiting.piece);
+      append_long(waiting);
     else
       encode_fresh(waiting.piece);
   }

@@ -26,7 +26,7 @@ class PieceEncoder {
     waiting.piece = piece;
     waiting.readable = readable;
     if (piece.size() > ShortTable::kMaxBytes) return;
-    waiting.key = ShortTable::key_of(piece, readable);
+    ShortTable::make_key(piece, readable, waiting.key);
     short_.prefetch(waiting.key);
   }
   /// An id as it is, behind all pieces so far.
@@ -50,6 +50,7 @@ class PieceEncoder {
 
   template <class Table>
   void append(Table& table, const typename Table::Key& key, std::string_view piece);
+  void append_long(const Waiting& waiting);
   void encode_fresh(std::string_view piece);
   void make_room(std::size_t count);
 

@@ -33,25 +33,26 @@ class PieceTable {
     std::uint8_t bytes;
   };
 
-  /// For a piece of 1 to kBytes bytes. `readable`: so many bytes from its start on may be read.
-  static Key key_of(std::string_view piece, std::size_t readable) {
-    Key key{};
-    key.bytes = static_cast<std::uint8_t>(piece.size());
-    if (readable >= kBytes) {  // whole words are read, and what is behind the piece is cleared
-      std::uint64_t masks[kNumWords];
-      std::memcpy(key.words, piece.data(), kBytes);
-      std::memcpy(masks, kMasks.data() + (kBytes - piece.size()), kBytes);
-      for (std::size_t i = 0; i < kNumWords; ++i) key.words[i] &= masks[i];
-    } else {
-      std::memcpy(key.words, piece.data(), piece.size());
-    }
+  /// Fills `key` for a piece of 1 to kBytes bytes. `readable`: so many bytes from its start on may be read.
+  /// Word by word: wider copies would wait for the narrow writes they read.
+  static void make_key(std::string_view piece, std::size_t readable, Key& key) {
+    const char* from = piece.data();
+    char padded[kBytes] = {};
+    if (readable < kBytes) [[unlikely]]
+      from = static_cast<const char*>(std::memcpy(padded, piece.data(), piece.size()));
+    const std::uint8_t* masks = kMasks.data() + (kBytes - piece.size());
     std::uint64_t hash = piece.size();
-    for (const std::uint64_t word : key.words) {
+    for (std::size_t i = 0; i < kNumWords; ++i) {
+      std::uint64_t word, mask;
+      std::memcpy(&word, from + i * 8, 8);
+      std::memcpy(&mask, masks + i * 8, 8);
+      word &= mask;  // what is behind the piece does not count
+      key.words[i] = word;
       hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
       hash ^= hash >> 32;
     }
     key.slot = static_cast<std::uint32_t>(hash) & (kNumSlots - 1);
-    return key;
+    key.bytes = static_cast<std::uint8_t>(piece.size());
   }
 
   void prefetch(const Key& key) const { __builtin_prefetch(&entries_[key.slot]); }
