@@ -9,7 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  auto parts = plimsoll::text::read_tokenizer_json(text);
+  auto parts = plimsoll::text::read_tokenizer_json(std::string(text));
   if (!parts) return 0;
   const auto tokenizer = plimsoll::text::make_tokenizer(std::move(*parts));
   const auto ids = tokenizer->encode(text.substr(0, 1000));

@@ -139,13 +139,14 @@ JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
 JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
 
-Result<JsonDocument> JsonDocument::parse(std::string_view text, std::string_view source) {
+Result<JsonDocument> JsonDocument::parse(std::string text, std::string_view source) {
   constexpr std::size_t kMaxDepth = 200;  // as JsonReadOptions
   try {
     auto state = std::make_unique<State>();
     simdjson::dom::parser parser;
+    text.reserve(text.size() + simdjson::SIMDJSON_PADDING);  // else the parser copies it
     auto error = parser.allocate(text.size(), kMaxDepth);
-    if (!error) error = parser.parse_into_document(state->document, text.data(), text.size(), true).error();
+    if (!error) error = parser.parse_into_document(state->document, text.data(), text.size(), false).error();
     if (!error) return JsonDocument(std::move(state));
     // The tree reader knows the place of what is wrong, and takes what only Python writes.
     PLIMSOLL_TRY(const Json tree, parse_json(text, source));

@@ -51,7 +51,7 @@ class JsonView {
 class JsonDocument {
  public:
   /// Errors: as parse_json; NaN and integers beyond 64 bits are refused.
-  static Result<JsonDocument> parse(std::string_view text, std::string_view source);
+  static Result<JsonDocument> parse(std::string text, std::string_view source);
   JsonView root() const;
 
   JsonDocument(JsonDocument&&) noexcept;

@@ -92,7 +92,10 @@ Result<std::string> read_file(const std::string& path, std::int64_t max_bytes) {
                 "file has " + std::to_string(size) + " bytes, at most " + std::to_string(max_bytes) +
                     " are read here",
                 path);
-  std::string content(static_cast<std::size_t>(size), '\0');
+  constexpr std::size_t kSlack = 64;  // room that the JSON reader wants behind a text
+  std::string content;
+  content.reserve(static_cast<std::size_t>(size) + kSlack);
+  content.resize(static_cast<std::size_t>(size));
   std::size_t done = 0;
   while (done < content.size()) {
     const ssize_t got = ::read(file.fd, content.data() + done, content.size() - done);

@@ -7,7 +7,7 @@ namespace plimsoll {
 namespace {
 
 JsonDocument document(std::string_view text) {
-  auto parsed = JsonDocument::parse(text, "test");
+  auto parsed = JsonDocument::parse(std::string(text), "test");
   EXPECT_TRUE(parsed) << parsed.error().describe();
   return std::move(*parsed);
 }

@@ -41,6 +41,7 @@ class AddedTokens {
   /// The parts of `text` in order. With `with_special` false, special tokens are plain text.
   std::vector<Part> split(std::string_view text, Stage stage, bool with_special) const;
 
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
   const AddedToken* find(TokenId id) const;
   const AddedToken* find(std::string_view content) const;
   TokenId highest_id() const { return highest_; }

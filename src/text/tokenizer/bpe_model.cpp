@@ -13,6 +13,7 @@ namespace {
 
 // Up to here scanning all pairs after each join is faster than a heap (measured: words of real text).
 constexpr std::size_t kShortPiece = 48;
+constexpr std::size_t kMergeBatch = 64;
 constexpr std::string_view kMark = "▁";  // SentencePiece's blank
 
 std::uint64_t key_of(TokenId left, TokenId right) {
@@ -40,6 +41,50 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, Options options)
   }
 }
 
+// A batch at a time, so that the vocabulary can look up many tokens at once.
+Status BpeModel::insert_all(std::span<const Merge> merges, std::size_t first_rank) {
+  const std::size_t prefix = options_.continuing_prefix.size();
+  std::string joined;   // left and right parts one after another
+  std::string without;  // joined tokens, where they are not simply that
+  std::array<std::size_t, 2 * kMergeBatch + 1> ends{};
+  std::array<bool, kMergeBatch> is_spelled{};
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    is_spelled[i] = vocabulary_.append_key(merges[i].left, joined);
+    ends[2 * i + 1] = joined.size();
+    is_spelled[i] = vocabulary_.append_key(merges[i].right, joined) && is_spelled[i];
+    ends[2 * i + 2] = joined.size();
+  }
+  std::array<std::string_view, 3 * kMergeBatch> keys;
+  std::array<TokenId, 3 * kMergeBatch> ids;
+  if (prefix > 0) without.reserve(joined.size());
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    const std::string_view left = std::string_view(joined).substr(ends[2 * i], ends[2 * i + 1] - ends[2 * i]);
+    const std::string_view right =
+        std::string_view(joined).substr(ends[2 * i + 1], ends[2 * i + 2] - ends[2 * i + 1]);
+    keys[3 * i] = left;
+    keys[3 * i + 1] = right;
+    keys[3 * i + 2] = {left.data(), left.size() + right.size()};
+    if (prefix > 0) {  // the right part loses it
+      const std::size_t begin = without.size();
+      without.append(left).append(right.substr(std::min(prefix, right.size())));
+      keys[3 * i + 2] = std::string_view(without).substr(begin);
+    }
+  }
+  vocabulary_.find_many(std::span(keys).first(3 * merges.size()), ids);
+  for (std::size_t i = 0; i < merges.size(); ++i)
+    __builtin_prefetch(&pairs_[slot_of(key_of(ids[3 * i], ids[3 * i + 1]), pairs_.size() - 1)], 1);
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    const std::size_t rank = first_rank + i;
+    if (!is_spelled[i] || ids[3 * i] < 0 || ids[3 * i + 1] < 0 || ids[3 * i + 2] < 0)
+      return fail(ErrorCode::kMalformed,
+                  "merge number " + std::to_string(rank) + " \"" + std::string(merges[i].left) + " " +
+                      std::string(merges[i].right) + "\" names a token that is not in the vocabulary",
+                  "tokenizer.json: /model/merges/" + std::to_string(rank));
+    insert(key_of(ids[3 * i], ids[3 * i + 1]), static_cast<std::uint32_t>(rank), ids[3 * i + 2]);
+  }
+  return {};
+}
+
 // Merges take place between neighbours only: where no merge has a mark first in its right part and something
 // else last in its left one, nothing ever crosses the place before a mark.
 void BpeModel::find_cuts(const std::vector<Merge>& merges) {
@@ -64,26 +109,10 @@ std::size_t BpeModel::safe_cut(std::string_view piece) const {
 Result<std::unique_ptr<BpeModel>> BpeModel::build(const Vocabulary& vocabulary,
                                                   const std::vector<Merge>& merges, Options options) {
   std::unique_ptr<BpeModel> model(new BpeModel(vocabulary, std::move(options)));
-  model->pairs_.resize(std::bit_ceil(merges.size() * 2 + 16));
-  const std::size_t prefix = model->options_.continuing_prefix.size();
-  std::string joined;
-  for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-    const auto left = vocabulary.find_text(merges[rank].left);
-    const auto right = vocabulary.find_text(merges[rank].right);
-    std::optional<TokenId> merged;
-    if (left && right) {
-      joined = vocabulary.bytes_of(*left);
-      const std::string_view rest = vocabulary.bytes_of(*right);
-      joined += rest.substr(std::min(prefix, rest.size()));
-      merged = vocabulary.find_bytes(joined);
-    }
-    if (!merged)
-      return fail(ErrorCode::kMalformed,
-                  "merge number " + std::to_string(rank) + " \"" + std::string(merges[rank].left) + " " +
-                      std::string(merges[rank].right) + "\" names a token that is not in the vocabulary",
-                  "tokenizer.json: /model/merges/" + std::to_string(rank));
-    model->insert(key_of(*left, *right), static_cast<std::uint32_t>(rank), *merged);
-  }
+  model->pairs_.resize(std::bit_ceil(merges.size() + merges.size() / 2 + 16));
+  for (std::size_t from = 0; from < merges.size(); from += kMergeBatch)
+    PLIMSOLL_TRY_VOID(model->insert_all(
+        std::span(merges).subspan(from, std::min(kMergeBatch, merges.size() - from)), from));
   model->find_cuts(merges);
   return model;
 }

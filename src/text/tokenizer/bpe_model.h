@@ -8,6 +8,7 @@
 #include <bitset>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,7 @@ class BpeModel final : public PieceModel {
   };
 
   BpeModel(const Vocabulary& vocabulary, Options options);
+  Status insert_all(std::span<const Merge> merges, std::size_t first_rank);
   void find_cuts(const std::vector<Merge>& merges);
   void insert(std::uint64_t key, std::uint32_t rank, TokenId merged);
   const Pair* find(TokenId left, TokenId right) const;

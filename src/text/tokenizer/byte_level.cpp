@@ -43,15 +43,27 @@ std::string bytes_to_characters(std::string_view bytes) {
   return out;
 }
 
-bool characters_to_bytes(std::string_view utf8, std::string& bytes) {
-  bytes.clear();
-  while (!utf8.empty()) {
-    const DecodedChar next = decode_utf8(utf8);
-    if (next.code_point >= kNumCharacters || kBytes[next.code_point] < 0) return false;
-    bytes += static_cast<char>(kBytes[next.code_point]);
-    utf8.remove_prefix(static_cast<std::size_t>(next.bytes));
+bool append_bytes(std::string_view utf8, std::string& bytes) {
+  // All byte characters take one or two bytes: longer ones end the walk.
+  for (std::size_t i = 0; i < utf8.size();) {
+    const auto lead = static_cast<unsigned char>(utf8[i]);
+    char32_t c = lead;
+    std::size_t size = 1;
+    if (lead >= 0x80) {
+      if ((lead & 0xE0u) != 0xC0u || i + 1 >= utf8.size()) return false;
+      c = (lead & 0x1Fu) << 6 | (static_cast<unsigned char>(utf8[i + 1]) & 0x3Fu);
+      size = 2;
+    }
+    if (c >= kNumCharacters || kBytes[c] < 0) return false;
+    bytes += static_cast<char>(kBytes[c]);
+    i += size;
   }
   return true;
+}
+
+bool characters_to_bytes(std::string_view utf8, std::string& bytes) {
+  bytes.clear();
+  return append_bytes(utf8, bytes);
 }
 
 std::string token_to_bytes(std::string_view utf8) {

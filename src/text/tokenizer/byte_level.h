@@ -12,6 +12,9 @@ namespace plimsoll::text {
 char32_t byte_character(unsigned char byte);
 /// Bytes -> their characters, as UTF-8.
 std::string bytes_to_characters(std::string_view bytes);
+/// Appends the bytes a token spells; false when one of its characters stands for no byte (`bytes` then holds
+/// those before it).
+bool append_bytes(std::string_view utf8, std::string& bytes);
 /// Replaces `bytes` by what a token spells; false when one of its characters stands for no byte.
 bool characters_to_bytes(std::string_view utf8, std::string& bytes);
 /// As above, but such a token (an added one, with a space in it, say) stands for its own UTF-8.

@@ -112,8 +112,8 @@ Result<std::shared_ptr<const Tokenizer>> load_tokenizer(const Artifact& artifact
     add_turn_ends(parts);
     return make_tokenizer(std::move(parts));
   }
-  PLIMSOLL_TRY(const std::string text, tokenizer_text(artifact));
-  PLIMSOLL_TRY(TokenizerParts parts, read_tokenizer_json(text));
+  PLIMSOLL_TRY(std::string text, tokenizer_text(artifact));
+  PLIMSOLL_TRY(TokenizerParts parts, read_tokenizer_json(std::move(text)));
   read_special(artifact, parts);
   add_turn_ends(parts);
   return make_tokenizer(std::move(parts));

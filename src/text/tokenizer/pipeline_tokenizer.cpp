@@ -44,13 +44,10 @@ class PipelineTokenizer final : public Tokenizer {
   explicit PipelineTokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
     kinds_.resize(static_cast<std::size_t>(
         std::max<std::int64_t>(parts_.vocabulary->size(), std::int64_t{parts_.added.highest_id()} + 1)));
-    for (std::size_t id = 0; id < kinds_.size(); ++id) {
-      const AddedToken* added = parts_.added.find(static_cast<TokenId>(id));
-      if (added)
-        kinds_[id] = added->is_special ? kSpecial : kAdded;
-      else if (parts_.vocabulary->has(static_cast<TokenId>(id)))
-        kinds_[id] = kPlain;
-    }
+    for (TokenId id = 0; id < parts_.vocabulary->size(); ++id)
+      if (parts_.vocabulary->has(id)) kinds_[static_cast<std::size_t>(id)] = kPlain;
+    for (const AddedToken& token : parts_.added.tokens())
+      kinds_[static_cast<std::size_t>(token.id)] = token.is_special ? kSpecial : kAdded;
   }
 
   std::vector<TokenId> encode(std::string_view utf8, const EncodeOptions& options) const override {

@@ -38,12 +38,14 @@ BpeModel::Merge read_merge(const JsonView& item) {
     if (space == std::string_view::npos || line->find(' ', space + 1) != std::string_view::npos) return {};
     return {line->substr(0, space), line->substr(space + 1)};
   }
-  std::vector<std::string_view> parts;
+  std::string_view parts[2];
+  std::size_t count = 0;
   const Status walked = item.for_each_item([&](JsonView part) -> Status {
-    if (parts.size() < 3) parts.push_back(part.as_string().value_or(std::string_view()));
+    if (count < 2) parts[count] = part.as_string().value_or(std::string_view());
+    ++count;
     return {};
   });
-  return walked && parts.size() == 2 ? BpeModel::Merge{parts[0], parts[1]} : BpeModel::Merge{};
+  return walked && count == 2 ? BpeModel::Merge{parts[0], parts[1]} : BpeModel::Merge{};
 }
 
 Result<std::vector<BpeModel::Merge>> read_merges(const JsonView& json) {
@@ -175,8 +177,8 @@ Status read_model(const JsonView& model, TokenizerParts& parts) {
 
 }  // namespace
 
-Result<TokenizerParts> read_tokenizer_json(std::string_view text) {
-  PLIMSOLL_TRY(const JsonDocument document, JsonDocument::parse(text, "tokenizer.json"));
+Result<TokenizerParts> read_tokenizer_json(std::string text) {
+  PLIMSOLL_TRY(const JsonDocument document, JsonDocument::parse(std::move(text), "tokenizer.json"));
   const JsonView root = document.root();
   if (!root.is_object()) return fail(ErrorCode::kMalformed, "tokenizer.json holds no object", at("/"));
   TokenizerParts parts;

@@ -3,16 +3,15 @@
 // tokenizer.
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include "base/result.h"
 #include "text/tokenizer/pipeline_tokenizer.h"
 
 namespace plimsoll::text {
 
-/// Everything but bos, eos and stop ids, which other files name. `text` is the file's; it may be dropped
-/// afterwards.
+/// Everything but bos, eos and stop ids, which other files name. `text` is the file's.
 /// Errors: kMalformed with the JSON pointer; kUnsupported naming the kind of model, decoder or step.
-Result<TokenizerParts> read_tokenizer_json(std::string_view text);
+Result<TokenizerParts> read_tokenizer_json(std::string text);
 
 }  // namespace plimsoll::text

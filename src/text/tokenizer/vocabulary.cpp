@@ -2,6 +2,7 @@
 #include "text/tokenizer/vocabulary.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -11,6 +12,7 @@ namespace plimsoll::text {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // offsets are 32 bits
+constexpr std::size_t kBatch = 64;                       // requests for memory that may be under way
 
 std::uint64_t hash_of(std::string_view bytes) {
   std::uint64_t hash = bytes.size() * 0x9E3779B97F4A7C15ull;
@@ -53,8 +55,10 @@ Result<Vocabulary> Vocabulary::build(const std::vector<Entry>& entries, Spelling
                 "tokenizer.json: /model/vocab");
   made.spans_.resize(static_cast<std::size_t>(highest + 1));
   made.block_.reserve(bytes);
-  made.slots_.resize(std::bit_ceil(entries.size() * 2 + 16));
+  made.slots_.resize(std::bit_ceil(entries.size() + entries.size() / 2 + 16));
   std::string spelled;
+  std::vector<TokenId> indexed;
+  indexed.reserve(entries.size());
   for (const Entry& entry : entries) {
     const bool is_raw = spelling == Spelling::kByteCharacters && !characters_to_bytes(entry.text, spelled);
     const bool is_mapped = spelling == Spelling::kByteCharacters && !is_raw;
@@ -66,14 +70,26 @@ Result<Vocabulary> Vocabulary::build(const std::vector<Entry>& entries, Spelling
     if (is_raw)
       made.raw_[std::string(entry.text)] = id;
     else
-      made.index(id);
+      indexed.push_back(id);
   }
+  made.index_all(indexed);
   return made;
 }
 
-void Vocabulary::index(TokenId id) {
+void Vocabulary::index_all(const std::vector<TokenId>& ids) {
+  std::array<std::uint64_t, kBatch> hashes;
+  for (std::size_t from = 0; from < ids.size(); from += kBatch) {
+    const std::size_t count = std::min(kBatch, ids.size() - from);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_of(bytes_of(ids[from + i]));
+      __builtin_prefetch(&slots_[hashes[i] & (slots_.size() - 1)], 1);
+    }
+    for (std::size_t i = 0; i < count; ++i) index(ids[from + i], hashes[i]);
+  }
+}
+
+void Vocabulary::index(TokenId id, std::uint64_t hash) {
   const std::string_view bytes = bytes_of(id);
-  const std::uint64_t hash = hash_of(bytes);
   const auto tag = static_cast<std::uint32_t>(hash >> 32);
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
@@ -115,6 +131,38 @@ std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
     if (slots_[at].hash == tag && bytes_of(id) == bytes) return id;
   }
   return std::nullopt;
+}
+
+void Vocabulary::find_many(std::span<const std::string_view> keys, std::span<TokenId> ids) const {
+  std::array<std::uint64_t, kBatch> hashes;
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t from = 0; from < keys.size(); from += kBatch) {
+    const std::size_t count = std::min(kBatch, keys.size() - from);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_of(keys[from + i]);
+      __builtin_prefetch(&slots_[hashes[i] & mask]);
+    }
+    for (std::size_t i = 0; i < count;
+         ++i) {  // the first slot with the same tag is nearly always the right one
+      std::size_t at = hashes[i] & mask;
+      while (slots_[at].id_plus_1 != 0 && slots_[at].hash != static_cast<std::uint32_t>(hashes[i] >> 32))
+        at = (at + 1) & mask;
+      const TokenId id = ids[from + i] = static_cast<TokenId>(slots_[at].id_plus_1) - 1;
+      if (id >= 0) __builtin_prefetch(&spans_[static_cast<std::size_t>(id)]);
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      if (const TokenId id = ids[from + i]; id >= 0)
+        __builtin_prefetch(block_.data() + spans_[static_cast<std::size_t>(id)].offset);
+    for (std::size_t i = 0; i < count; ++i)
+      if (const TokenId id = ids[from + i]; id >= 0 && bytes_of(id) != keys[from + i])
+        ids[from + i] = find_bytes(keys[from + i]).value_or(kNoToken);
+  }
+}
+
+bool Vocabulary::append_key(std::string_view text, std::string& key) const {
+  if (spelling_ == Spelling::kByteCharacters) return append_bytes(text, key);
+  key += text;
+  return true;
 }
 
 std::optional<TokenId> Vocabulary::find_text(std::string_view text) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,6 +44,12 @@ class Vocabulary {
   std::string text_of(TokenId id) const;
   /// The token that stands for exactly these bytes.
   std::optional<TokenId> find_bytes(std::string_view bytes) const;
+  /// find_bytes for many keys at once, several times as fast on a large vocabulary: the memory of all is on
+  /// its way before the first is looked at. `ids`: one per key, kNoToken where there is none.
+  void find_many(std::span<const std::string_view> keys, std::span<TokenId> ids) const;
+  static constexpr TokenId kNoToken = -1;
+  /// Appends what find_bytes takes for a token spelled so in the file; false when it can be no such token.
+  bool append_key(std::string_view text, std::string& key) const;
   /// The token spelled so in the file.
   std::optional<TokenId> find_text(std::string_view text) const;
 
@@ -57,7 +64,8 @@ class Vocabulary {
     std::uint32_t id_plus_1 = 0;  // 0: empty
     std::uint32_t hash = 0;       // upper half: most strangers are told apart without reading their bytes
   };
-  void index(TokenId id);
+  void index(TokenId id, std::uint64_t hash);
+  void index_all(const std::vector<TokenId>& ids);
 
   Spelling spelling_ = Spelling::kPlain;
   std::string block_;
