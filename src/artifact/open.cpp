@@ -13,6 +13,8 @@
 #include "artifact/gguf_set.h"
 #include "artifact/store.h"
 #include "artifact/weights_files.h"
+#include "base/json_view.h"
+#include "base/mapped_file.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -110,9 +112,14 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
   return std::make_shared<StoredArtifact>(std::move(parts));
 }
 
-bool is_tokenizer_tree(const Json& value) {
-  return (value["model"].is_object() && !value["model"]["vocab"].is_null()) ||
-         (value["vocab"].is_array() && value["config"].is_object());
+// Looked at without a tree: tokenizers are the largest JSON files there are.
+Result<bool> holds_tokenizer(const std::string& path) {
+  PLIMSOLL_TRY(std::string text, read_file(path, 256 * kMiB));
+  const auto document = JsonDocument::parse(std::move(text), path);
+  if (!document) return false;  // the reader of configs says what is wrong
+  const JsonView root = document->root();
+  return (root["model"].is_object() && !root["model"]["vocab"].is_null()) ||
+         (root["vocab"].is_array() && root["config"].is_object());
 }
 
 Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std::int64_t size) {
@@ -131,15 +138,16 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
   if (!name.ends_with(".json"))
     return fail(ErrorCode::kMalformed, "opening a model: this file is none that is taken as one", model,
                 kTaken);
-  PLIMSOLL_TRY(JsonFile file, read_json_with_bom(model, 256 * kMiB));
-  if (!file.value.is_object())
-    return fail(ErrorCode::kMalformed, "opening a model: the file holds JSON, but not an object", model,
-                kTaken);
-  if (is_tokenizer_tree(file.value)) {
+  PLIMSOLL_TRY(const bool is_tokenizer, holds_tokenizer(model));
+  if (is_tokenizer) {
     parts.form = Form::kTokenizerOnly;
     parts.files.front().role = FileRole::kTokenizer;
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
+  PLIMSOLL_TRY(JsonFile file, read_json_with_bom(model, 256 * kMiB));
+  if (!file.value.is_object())
+    return fail(ErrorCode::kMalformed, "opening a model: the file holds JSON, but not an object", model,
+                kTaken);
   parts.form = Form::kConfigOnly;
   parts.files.front().role = FileRole::kConfig;
   take_config(std::move(file), name, parts);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an artifact to its tokenizer and template text: which file counts, and which ids end a turn.
 #include <algorithm>
+#include <filesystem>
 
+#include "base/json_view.h"
 #include "base/mapped_file.h"
 #include "text/tokenizer/gguf_tokenizer.h"
+#include "text/tokenizer/ranked_tokenizer.h"
+#include "text/tokenizer/tekken.h"
+#include "text/tokenizer/tiktoken_file.h"
 #include "text/tokenizer/tokenizer_json.h"
 
 namespace plimsoll::text {
@@ -65,9 +70,9 @@ void read_special(const Artifact& artifact, TokenizerParts& parts) {
     }
     return std::nullopt;
   };
-  parts.bos = named("bos_token");
+  if (const auto bos = named("bos_token")) parts.bos = bos;
   if (!parts.bos && tokenizer.is_null()) parts.bos = numbered("bos_token_id");
-  parts.eos = named("eos_token");
+  if (const auto eos = named("eos_token")) parts.eos = eos;
   if (!parts.eos) parts.eos = numbered("eos_token_id");
   if (parts.eos) add_stop(parts, *parts.eos);
   add_stops(parts, generation["eos_token_id"]);
@@ -81,22 +86,45 @@ void add_turn_ends(TokenizerParts& parts) {
       add_stop(parts, token->id);
 }
 
-Result<std::string> tokenizer_text(const Artifact& artifact) {
-  if (artifact.form() == Form::kTokenizerOnly && artifact.files().size() == 1 &&
-      artifact.root().ends_with(".json"))
-    return read_file(artifact.root(), kMaxFileBytes);
-  auto text = artifact.text_file("tokenizer.json");
-  if (!text) {
-    for (const artifact::File& file : artifact.files())
-      if (file.role == artifact::FileRole::kTokenizer && !file.path.ends_with("_config.json") &&
-          !file.path.ends_with("special_tokens_map.json"))
-        return fail(ErrorCode::kUnsupported,
-                    "tokenizer file " + file.path + " is of a kind that is not supported", file.path,
-                    "give a folder with a tokenizer.json");
-    return fail(ErrorCode::kMalformed, "no tokenizer: the model has no tokenizer.json", artifact.root(),
-                "put its tokenizer.json into the folder");
+// The file that says most comes first; a folder may hold several.
+int preference(const std::string& path) {
+  if (path == "tokenizer.json") return 0;
+  if (path.starts_with("tekken") && path.ends_with(".json")) return 1;
+  if (path.ends_with(".tiktoken")) return 2;
+  if (path.ends_with(".model")) return 3;
+  return -1;  // no tokenizer by itself: vocab.json, tokenizer_config.json, ...
+}
+
+Result<std::string> tokenizer_file(const Artifact& artifact) {
+  const bool is_lone = artifact.form() == Form::kTokenizerOnly && artifact.files().size() == 1;
+  if (is_lone && !std::filesystem::is_directory(artifact.root())) return artifact.root();
+  const artifact::File* best = nullptr;
+  for (const artifact::File& file : artifact.files())
+    if (preference(file.path) >= 0 && (!best || preference(file.path) < preference(best->path))) best = &file;
+  if (best) return artifact.root() + "/" + best->path;
+  for (const artifact::File& file : artifact.files())
+    if (file.path == "vocab.json" || file.path == "vocab.txt")
+      return fail(ErrorCode::kUnsupported, "the tokenizer lies in " + file.path + " in its old form",
+                  file.path, "convert it to a tokenizer.json, for instance by saving it with transformers");
+  return fail(ErrorCode::kMalformed, "no tokenizer: the model has no tokenizer.json", artifact.root(),
+              "put its tokenizer.json into the folder");
+}
+
+// What is inside decides, not the name: Llama 3's tokenizer.model is a list of ranks, not SentencePiece's.
+Result<TokenizerParts> read_parts(const std::string& path) {
+  PLIMSOLL_TRY(std::string text, read_file(path, kMaxFileBytes));
+  if (looks_like_tiktoken(text)) {
+    PLIMSOLL_TRY(const RankedVocabulary ranked, read_tiktoken(text, path));
+    return ranked_parts(ranked);
   }
-  return std::move(*text);
+  if (!path.ends_with(".json"))
+    return fail(ErrorCode::kUnsupported, "tokenizer file " + path + " is of a kind that is not supported",
+                path, "give a folder with a tokenizer.json");
+  PLIMSOLL_TRY(const JsonDocument document, JsonDocument::parse(std::move(text), path));
+  const JsonView root = document.root();
+  if (!root["vocab"].is_array() || !root["config"].is_object()) return read_tokenizer_json(root);
+  PLIMSOLL_TRY(const RankedVocabulary ranked, read_tekken(root.to_json()));
+  return ranked_parts(ranked);
 }
 
 std::optional<std::string> as_text(const Json& json) {
@@ -112,8 +140,8 @@ Result<std::shared_ptr<const Tokenizer>> load_tokenizer(const Artifact& artifact
     add_turn_ends(parts);
     return make_tokenizer(std::move(parts));
   }
-  PLIMSOLL_TRY(std::string text, tokenizer_text(artifact));
-  PLIMSOLL_TRY(TokenizerParts parts, read_tokenizer_json(std::move(text)));
+  PLIMSOLL_TRY(const std::string path, tokenizer_file(artifact));
+  PLIMSOLL_TRY(TokenizerParts parts, read_parts(path));
   read_special(artifact, parts);
   add_turn_ends(parts);
   return make_tokenizer(std::move(parts));

@@ -125,12 +125,16 @@ class PipelineTokenizer final : public Tokenizer {
                                                                    : kAbsent;
   }
 
+  std::string added_bytes(const std::string& content) const {
+    return parts_.vocabulary->spelling() == Spelling::kByteCharacters ? token_to_bytes(content) : content;
+  }
+
   void append_bytes(TokenId id, std::string& bytes) const {
     const TokenKind kind = kind_of(id);
     if (kind == kPlain)
       bytes += parts_.vocabulary->bytes_of(id);
     else if (kind != kAbsent)
-      bytes += token_to_bytes(parts_.added.find(id)->content);
+      bytes += added_bytes(parts_.added.find(id)->content);
   }
 
   void encode_all(std::string_view utf8, const EncodeOptions& options, const Job& job) const {

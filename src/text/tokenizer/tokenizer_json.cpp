@@ -179,7 +179,10 @@ Status read_model(const JsonView& model, TokenizerParts& parts) {
 
 Result<TokenizerParts> read_tokenizer_json(std::string text) {
   PLIMSOLL_TRY(const JsonDocument document, JsonDocument::parse(std::move(text), "tokenizer.json"));
-  const JsonView root = document.root();
+  return read_tokenizer_json(document.root());
+}
+
+Result<TokenizerParts> read_tokenizer_json(const JsonView& root) {
   if (!root.is_object()) return fail(ErrorCode::kMalformed, "tokenizer.json holds no object", at("/"));
   TokenizerParts parts;
   PLIMSOLL_TRY(parts.decoder, Decoder::from_json(root["decoder"].to_json()));
