@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kShortPiece = 48;
 constexpr std::size_t kMergeBatch = 64;
 constexpr std::string_view kMark = "▁";  // SentencePiece's blank
+constexpr std::size_t kMarkByte = 0xFF;  // no byte of UTF-8
 
 std::uint64_t key_of(TokenId left, TokenId right) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
@@ -85,23 +86,37 @@ Status BpeModel::insert_all(std::span<const Merge> merges, std::size_t first_ran
   return {};
 }
 
-// Merges take place between neighbours only: where no merge has a mark first in its right part and something
-// else last in its left one, nothing ever crosses the place before a mark.
+// Merges take place between neighbours only: where no merge has such a byte last in its left part and such a
+// byte first in its right part, nothing ever crosses the place between them. Marks count as a byte of their
+// own.
 void BpeModel::find_cuts(const std::vector<Merge>& merges) {
-  cuts_at_marks_ = vocabulary_.spelling() == Spelling::kPlain && !options_.ignore_merges &&
-                   options_.continuing_prefix.empty() && options_.end_suffix.empty() &&
-                   vocabulary_.find_bytes(kMark);
-  for (const Merge& merge : merges)
-    if (merge.right.starts_with(kMark) && !merge.left.ends_with(kMark) && !merge.left.empty())
-      joins_mark_.set(static_cast<unsigned char>(merge.left.back()));
+  const bool all_bytes = std::none_of(byte_ids_.begin(), byte_ids_.end(), [](TokenId id) { return id < 0; });
+  const bool fuses = options_.unknown_id && options_.fuse_unknown && !(options_.byte_fallback && all_bytes);
+  if (starts_with_bytes_ || options_.ignore_merges || fuses || !options_.continuing_prefix.empty() ||
+      !options_.end_suffix.empty())
+    return;
+  joins_.assign(256 * 256, false);
+  for (const Merge& merge : merges) {
+    if (merge.left.empty() || merge.right.empty()) continue;
+    // A byte token stands for a text that it does not spell.
+    if (byte_of_token(merge.left) >= 0 || byte_of_token(merge.right) >= 0) return joins_.clear();
+    const std::size_t last =
+        merge.left.ends_with(kMark) ? kMarkByte : static_cast<unsigned char>(merge.left.back());
+    const std::size_t first =
+        merge.right.starts_with(kMark) ? kMarkByte : static_cast<unsigned char>(merge.right[0]);
+    joins_[last * 256 + first] = true;
+  }
 }
 
 std::size_t BpeModel::safe_cut(std::string_view piece) const {
-  if (!cuts_at_marks_) return piece.size();
-  for (std::size_t at = 1; (at = piece.find(kMark, at)) != std::string_view::npos; at += kMark.size()) {
-    if (piece.substr(0, at).ends_with(kMark) || joins_mark_[static_cast<unsigned char>(piece[at - 1])])
-      continue;
-    return at;
+  if (joins_.empty()) return piece.size();
+  std::size_t before = 0;
+  for (std::size_t at = 0; at < piece.size();) {
+    const auto lead = static_cast<unsigned char>(piece[at]);
+    const bool is_mark = lead == static_cast<unsigned char>(kMark[0]) && piece.substr(at).starts_with(kMark);
+    if (at > 0 && !joins_[before * 256 + (is_mark ? kMarkByte : lead)]) return at;
+    at += lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    before = is_mark ? kMarkByte : static_cast<unsigned char>(piece[std::min(at, piece.size()) - 1]);
   }
   return piece.size();
 }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -39,7 +38,7 @@ class BpeModel final : public PieceModel {
                                                  const std::vector<Merge>& merges, Options options);
 
   void encode(std::string_view piece, const PieceSink& sink) const override;
-  /// Before a word mark that no merge joins with what stands before it.
+  /// At the first place that no merge can cross.
   std::size_t safe_cut(std::string_view piece) const override;
 
  private:
@@ -68,9 +67,8 @@ class BpeModel final : public PieceModel {
   const Vocabulary& vocabulary_;
   Options options_;
   bool starts_with_bytes_;
-  bool cuts_at_marks_ = false;
-  std::bitset<256> joins_mark_;         // last bytes of texts that some merge joins with a mark behind them
-  std::vector<Pair> pairs_;             // open addressing, a power of two long
+  std::vector<char> joins_;  // [last byte of a text][first byte of the next]: may a merge join them? Or empty
+  std::vector<Pair> pairs_;  // open addressing, a power of two long
   std::array<TokenId, 256> byte_ids_;   // -1 when a byte has no token
   std::array<TokenId, 128> ascii_ids_;  // of plainly spelled characters; -1 likewise
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/normalizer.h"
 
+#include <array>
 #include <memory>
+#include <span>
 
 #include "text/tokenizer/base64.h"
 #include "text/tokenizer/charsmap.h"
@@ -30,13 +32,18 @@ void compose(std::vector<Span>& inner, const std::vector<Span>& outer, std::size
 }
 
 void replace_all(Rewriter& rewriter, const Regex& pattern, const std::string& content) {
+  const std::string_view text = rewriter.source();
+  std::array<Span, 64> matches;
   std::size_t at = 0;
-  for (const Span span : pattern.find_all(rewriter.source())) {
-    rewriter.keep(at, span.begin);
-    rewriter.put(content, span.begin, span.end);
-    at = span.end;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t count = pattern.find_some(text, from, matches);
+    for (const Span match : std::span(matches).first(count)) {
+      rewriter.keep(at, match.begin);
+      rewriter.put(content, match.begin, match.end);
+      at = match.end;
+    }
   }
-  rewriter.keep(at, rewriter.source().size());
+  rewriter.keep(at, text.size());
 }
 
 void strip_ends(Rewriter& rewriter, bool left, bool right) {

@@ -15,7 +15,9 @@ namespace plimsoll::text {
 class Rewriter {
  public:
   /// `source` must outlive the rewriter.
-  Rewriter(std::string_view source, bool keeps_origin) : source_(source), keeps_origin_(keeps_origin) {}
+  Rewriter(std::string_view source, bool keeps_origin) : source_(source), keeps_origin_(keeps_origin) {
+    text_.reserve(source.size() + source.size() / 2);  // marks for blanks take more room than they
+  }
 
   std::string_view source() const { return source_; }
 
