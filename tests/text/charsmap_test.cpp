@@ -59,6 +59,7 @@ TEST(Charsmap, DamagedOnesAreRefusedOrHarmless) {
   EXPECT_FALSE(Charsmap::parse(""));
   EXPECT_FALSE(Charsmap::parse(std::string(4, '\0')));
   EXPECT_FALSE(Charsmap::parse(std::string(8, '\xFF')));
+  EXPECT_FALSE(Charsmap::parse(blob + std::string(300, 'x')));
   std::uint32_t random = 1;
   for (int round = 0; round < 300; ++round) {
     std::string damaged = blob;

@@ -12,6 +12,8 @@ namespace plimsoll::text {
 namespace {
 
 constexpr std::size_t kLargestCluster = 5;  // bytes of a grapheme cluster that is looked up as a whole
+// No rule may blow text up without bound; the longest one that Unicode has (U+FDFA) makes 33 bytes.
+constexpr std::size_t kLongestReplacement = 256;
 
 // A unit of the trie, as the darts-clone library packs it.
 std::uint32_t offset_of(std::uint32_t unit) {
@@ -82,6 +84,14 @@ Result<Charsmap> Charsmap::parse(std::string_view blob) {
   made.units_.reserve(trie_bytes / 4);
   for (std::size_t at = 4; at < 4 + trie_bytes; at += 4) made.units_.push_back(read_32(blob.substr(at, 4)));
   made.replacements_ = blob.substr(4 + trie_bytes);
+  for (std::size_t begin = 0; begin < made.replacements_.size();) {
+    const std::size_t end = std::min(made.replacements_.find('\0', begin), made.replacements_.size());
+    if (end - begin > kLongestReplacement)
+      return fail(ErrorCode::kMalformed, "a replacement of the compiled charsmap has " +
+                                             std::to_string(end - begin) +
+                                             " bytes, more than any rule needs");
+    begin = end + 1;
+  }
   for (unsigned byte = 1; byte < 128; ++byte) {
     const std::uint64_t child = offset_of(made.units_[0]) ^ byte;
     made.is_plain_[byte] = child >= made.units_.size() || label_of(made.units_[child]) != byte;
