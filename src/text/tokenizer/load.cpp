@@ -7,6 +7,7 @@
 #include "base/mapped_file.h"
 #include "text/tokenizer/gguf_tokenizer.h"
 #include "text/tokenizer/ranked_tokenizer.h"
+#include "text/tokenizer/sentencepiece_tokenizer.h"
 #include "text/tokenizer/tekken.h"
 #include "text/tokenizer/tiktoken_file.h"
 #include "text/tokenizer/tokenizer_json.h"
@@ -80,6 +81,16 @@ void read_special(const Artifact& artifact, TokenizerParts& parts) {
   add_stops(parts, config["text_config"]["eos_token_id"]);
 }
 
+// What a tokenizer.json's post-processor says, the config says for the other forms.
+void read_ends(const Json& config, TokenizerParts& parts) {
+  const auto apply = [](std::optional<bool> wanted, std::optional<TokenId> id, std::vector<TokenId>& ends) {
+    if (wanted) ends.clear();
+    if (wanted == true && id) ends.push_back(*id);
+  };
+  apply(config["add_bos_token"].as_bool(), parts.bos, parts.post_processor.before);
+  apply(config["add_eos_token"].as_bool(), parts.eos, parts.post_processor.after);
+}
+
 void add_turn_ends(TokenizerParts& parts) {
   for (const std::string_view name : kTurnEnds)
     if (const AddedToken* token = parts.added.find(name); token && token->is_special)
@@ -117,6 +128,10 @@ Result<TokenizerParts> read_parts(const std::string& path) {
     PLIMSOLL_TRY(const RankedVocabulary ranked, read_tiktoken(text, path));
     return ranked_parts(ranked);
   }
+  if (looks_like_sentencepiece(text)) {
+    PLIMSOLL_TRY(const SentencePieceFile file, read_sentencepiece(text, path));
+    return sentencepiece_parts(file);
+  }
   if (!path.ends_with(".json"))
     return fail(ErrorCode::kUnsupported, "tokenizer file " + path + " is of a kind that is not supported",
                 path, "give a folder with a tokenizer.json");
@@ -143,6 +158,7 @@ Result<std::shared_ptr<const Tokenizer>> load_tokenizer(const Artifact& artifact
   PLIMSOLL_TRY(const std::string path, tokenizer_file(artifact));
   PLIMSOLL_TRY(TokenizerParts parts, read_parts(path));
   read_special(artifact, parts);
+  if (!path.ends_with("tokenizer.json")) read_ends(artifact.json_file("tokenizer_config.json"), parts);
   add_turn_ends(parts);
   return make_tokenizer(std::move(parts));
 }

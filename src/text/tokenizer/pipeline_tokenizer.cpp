@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <utility>
 
 #include "base/utf8.h"
 #include "text/tokenizer/byte_level.h"
@@ -72,6 +73,7 @@ class PipelineTokenizer final : public Tokenizer {
         if (!skip_special_tokens || kind_of(id) != kSpecial) append_bytes(id, bytes);
       return is_valid_utf8(bytes) ? bytes : replace_invalid_utf8(bytes);
     }
+    if (parts_.sentencepiece) return decode_runs(ids, skip_special_tokens);
     std::vector<std::string> tokens;
     for (const TokenId id : ids)
       if (kind_of(id) != kAbsent && (!skip_special_tokens || kind_of(id) != kSpecial))
@@ -123,6 +125,21 @@ class PipelineTokenizer final : public Tokenizer {
   TokenKind kind_of(TokenId id) const {
     return id >= 0 && static_cast<std::size_t>(id) < kinds_.size() ? kinds_[static_cast<std::size_t>(id)]
                                                                    : kAbsent;
+  }
+
+  // SentencePiece knows special tokens as nothing: what lies between them decodes by itself.
+  std::string decode_runs(std::span<const TokenId> ids, bool skip_special_tokens) const {
+    std::string text;
+    std::vector<TokenId> run;
+    for (const TokenId id : ids) {
+      if (kind_of(id) != kSpecial) {
+        run.push_back(id);
+        continue;
+      }
+      text += parts_.sentencepiece->decode(std::exchange(run, {}));
+      if (!skip_special_tokens) text += parts_.added.find(id)->content;
+    }
+    return text + parts_.sentencepiece->decode(run);
   }
 
   std::string added_bytes(const std::string& content) const {

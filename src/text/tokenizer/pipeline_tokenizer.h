@@ -14,6 +14,7 @@
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/post_processor.h"
 #include "text/tokenizer/pre_tokenizer.h"
+#include "text/tokenizer/sentencepiece_model.h"
 #include "text/tokenizer/vocabulary.h"
 
 namespace plimsoll::text {
@@ -26,6 +27,7 @@ struct TokenizerParts {
   std::unique_ptr<const PieceModel> model;
   PostProcessor post_processor;
   Decoder decoder;
+  const SentencePieceModel* sentencepiece = nullptr;  // decodes by its own rules when `model` is one
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
   std::vector<TokenId> stop_ids;
