@@ -58,13 +58,13 @@ std::optional<Span> Regex::find(std::string_view utf8, std::size_t from) const {
   return Span{at, at + literal_.size()};
 }
 
-std::size_t Regex::find_some(std::string_view utf8, std::size_t& from, std::span<Span> out) const {
+std::size_t Regex::find_some(std::string_view utf8, Cursor& cursor, std::span<Span> out) const {
   if (compiled_)
     if (const auto* automaton = std::get_if<RegexDfa>(&compiled_->engine))
-      return automaton->find_some(utf8, from, out);
+      return automaton->find_some(utf8, cursor, out);
   for (std::size_t num_found = 0; num_found < out.size(); ++num_found) {
-    const auto found = find(utf8, from);
-    from = found ? found->end : utf8.size();
+    const auto found = find(utf8, cursor.at);
+    cursor.at = found ? found->end : utf8.size();
     if (!found) return num_found;
     out[num_found] = *found;
   }
@@ -74,8 +74,8 @@ std::size_t Regex::find_some(std::string_view utf8, std::size_t& from, std::span
 std::vector<Span> Regex::find_all(std::string_view utf8) const {
   std::vector<Span> spans;
   Span some[64];
-  for (std::size_t from = 0; from < utf8.size();) {
-    const std::size_t num_found = find_some(utf8, from, some);
+  for (Cursor cursor; cursor.at < utf8.size();) {
+    const std::size_t num_found = find_some(utf8, cursor, some);
     spans.insert(spans.end(), some, some + num_found);
   }
   return spans;

@@ -38,10 +38,16 @@ class Regex {
 
   /// The first match at or behind `from`, which is the start of a character.
   std::optional<Span> find(std::string_view utf8, std::size_t from) const;
-  /// The next matches at or behind `from`, as many as are found before `out` is full; returns how many.
-  /// `from` moves on to where the next call has to go on, and to the end of the text when there is nothing
-  /// more. `out` must hold three spans or more; large ones are fastest. This is the call of hot loops.
-  std::size_t find_some(std::string_view utf8, std::size_t& from, std::span<Span> out) const;
+  /// How far the matches of one text have been taken.
+  struct Cursor {
+    std::size_t at = 0;           // the end of the text when there is nothing more
+    std::size_t num_retried = 0;  // bytes that were looked at in vain
+  };
+  /// The next matches behind `cursor`, as many as are found before `out` is full; returns how many,
+  /// which may be none before the text ends. `out`
+  /// must hold three spans or more; large ones are fastest. This is the call of hot loops: no allocation, no
+  /// branch per character.
+  std::size_t find_some(std::string_view utf8, Cursor& cursor, std::span<Span> out) const;
   std::vector<Span> find_all(std::string_view utf8) const;
 
   /// True when matching takes a time that grows with the text alone.
