@@ -241,6 +241,22 @@ TEST(Regex, EveryWayOfFindingFindsTheSame) {
     }
 }
 
+TEST(Regex, EmptyMatchesAreFoundWhereTheReferenceCuts) {
+  for (const Engine engine : {Engine::kFastest, Engine::kBacktracking}) {
+    const auto found = [&](const char* pattern, const char* text) {
+      EXPECT_TRUE(compiled(pattern, engine).can_match_empty());
+      return shown(compiled(pattern, engine).find_all_with_empty(text));
+    };
+    EXPECT_EQ(found("x*", "abxxc"), "0-0 1-1 2-4 5-5 ");
+    EXPECT_EQ(found("(?<=\\d)(?=\\d)", "123a"), "1-1 2-2 ");
+    EXPECT_EQ(found("", "\u00E9"), "0-0 2-2 ");
+    EXPECT_EQ(found("a$|$", "ba\n"), "1-2 3-3 ");
+  }
+  EXPECT_EQ(shown(compiled("(?=(\\d{3})+(?!\\d))").find_all_with_empty("a1234567")), "2-2 5-5 ");
+  EXPECT_FALSE(compiled(kLlama3).can_match_empty());
+  EXPECT_EQ(shown(compiled(kGpt2).find_all_with_empty("a bc")), "0-1 1-4 ");
+}
+
 TEST(Regex, LiteralsAreTakenAsTheyAre) {
   EXPECT_EQ(shown(Regex::literal("a.").find_all("aba.a.")), "2-4 4-6 ");
   EXPECT_TRUE(Regex::literal("").find_all("ab").empty());

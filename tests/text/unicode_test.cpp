@@ -13,8 +13,8 @@ namespace {
 // Surrogates are no characters: they count for nothing.
 std::size_t size(const CodePointSet& set) {
   std::size_t count = 0;
-  for (const CodePoints& range : (set & ~CodePointSet::of(0xD800, 0xDFFF)).ranges())
-    count += range.last - range.first + 1;
+  const CodePointSet characters = set & ~CodePointSet::of(0xD800, 0xDFFF);
+  for (const CodePoints& range : characters.ranges()) count += range.last - range.first + 1;
   return count;
 }
 

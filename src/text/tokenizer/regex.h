@@ -50,6 +50,11 @@ class Regex {
   std::size_t find_some(std::string_view utf8, Cursor& cursor, std::span<Span> out) const;
   std::vector<Span> find_all(std::string_view utf8) const;
 
+  /// Some expressions ((?=\d), x*) match the empty text; the reference cuts a text there, too.
+  bool can_match_empty() const;
+  /// As find_all, but with the empty matches that do not stand right behind another match.
+  std::vector<Span> find_all_with_empty(std::string_view utf8) const;
+
   /// True when matching takes a time that grows with the text alone.
   bool is_automaton() const;
 

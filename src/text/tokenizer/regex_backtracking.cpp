@@ -202,10 +202,10 @@ Result<BacktrackingRegex> BacktrackingRegex::from_pcre2(const std::string& expre
   return regex;
 }
 
-std::optional<Span> BacktrackingRegex::find(std::string_view utf8, std::size_t from) const {
+std::optional<Span> BacktrackingRegex::find(std::string_view utf8, std::size_t from, bool keep_empty) const {
   thread_local Scratch scratch;
   const auto* text = reinterpret_cast<PCRE2_SPTR>(utf8.data());
-  while (from < utf8.size()) {
+  while (from < utf8.size() + (keep_empty ? 1 : 0)) {
     int found =
         pcre2_match(code_->code, text, utf8.size(), from, PCRE2_NO_UTF_CHECK, scratch.data, scratch.context);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT)  // the interpreter keeps its stack on the heap
@@ -213,7 +213,7 @@ std::optional<Span> BacktrackingRegex::find(std::string_view utf8, std::size_t f
                           scratch.data, scratch.context);
     if (found < 0) return std::nullopt;
     const std::size_t* bounds = pcre2_get_ovector_pointer(scratch.data);
-    if (bounds[1] > bounds[0]) return Span{bounds[0], bounds[1]};
+    if (keep_empty || bounds[1] > bounds[0]) return Span{bounds[0], bounds[1]};
     from = bounds[1] + 1;  // an empty match: go on behind the next character
     while (from < utf8.size() && (static_cast<unsigned char>(utf8[from]) & 0xC0u) == 0x80u) ++from;
   }

@@ -35,11 +35,12 @@ std::uint16_t RegexDfa::start_at(std::string_view utf8, std::size_t at) const {
   return start_behind_[symbol_at(utf8, before, bytes)];
 }
 
-// Where the match that starts at `begin` ends; `begin` when there is none or it is empty.
-std::size_t RegexDfa::match_at(std::string_view utf8, std::size_t begin, std::size_t& num_retried) const {
+// Where the match that starts at `begin` ends, if there is one.
+std::optional<std::size_t> RegexDfa::match_at(std::string_view utf8, std::size_t begin,
+                                              std::size_t& num_retried) const {
   std::uint16_t state = start_at(utf8, begin);
   std::size_t at = begin;
-  std::size_t end = begin;
+  std::optional<std::size_t> end;
   while (state != 0) {
     std::size_t bytes = 0;
     const bool at_edge = at >= utf8.size();
@@ -50,17 +51,17 @@ std::size_t RegexDfa::match_at(std::string_view utf8, std::size_t begin, std::si
     state = step.state;
     at += bytes;
   }
-  num_retried += at - end;
+  num_retried += at - end.value_or(begin);
   return end;
 }
 
-std::optional<Span> RegexDfa::find(std::string_view utf8, std::size_t from) const {
+std::optional<Span> RegexDfa::find(std::string_view utf8, std::size_t from, bool keep_empty) const {
   std::size_t num_retried = 0;
-  while (from < utf8.size() && num_retried <= max_retried(utf8)) {
-    const std::size_t end = match_at(utf8, from, num_retried);
-    if (end > from) return Span{from, end};
-    std::size_t bytes = 0;
-    symbol_at(utf8, from, bytes);
+  while (from < utf8.size() + (keep_empty ? 1 : 0) && num_retried <= max_retried(utf8)) {
+    const auto end = match_at(utf8, from, num_retried);
+    if (end && (keep_empty || *end > from)) return Span{from, *end};
+    std::size_t bytes = 1;
+    if (from < utf8.size()) symbol_at(utf8, from, bytes);
     from += bytes;
   }
   return std::nullopt;
@@ -68,7 +69,7 @@ std::optional<Span> RegexDfa::find(std::string_view utf8, std::size_t from) cons
 
 // Gives a match that has begun its end, or makes it empty when there is none; returns where to go on.
 std::size_t RegexDfa::close(std::string_view utf8, Span& open, Regex::Cursor& cursor) const {
-  open.end = match_at(utf8, open.begin, cursor.num_retried);
+  open.end = match_at(utf8, open.begin, cursor.num_retried).value_or(open.begin);
   if (open.end > open.begin) return open.end;
   std::size_t bytes = 0;
   symbol_at(utf8, open.begin, bytes);

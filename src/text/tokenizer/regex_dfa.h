@@ -22,8 +22,8 @@ class RegexDfa {
   /// Nothing when the expression needs more than a bounded automaton; see compile_program.
   static std::optional<RegexDfa> build(const RegexNode& root);
 
-  /// The first match that starts at or behind `from`, empty ones passed over.
-  std::optional<Span> find(std::string_view utf8, std::size_t from) const;
+  /// The first match that starts at or behind `from`, empty ones passed over unless they are to be kept.
+  std::optional<Span> find(std::string_view utf8, std::size_t from, bool keep_empty) const;
   /// As Regex::find_some.
   std::size_t find_some(std::string_view utf8, Regex::Cursor& cursor, std::span<Span> out) const;
 
@@ -45,7 +45,8 @@ class RegexDfa {
   }
   std::size_t symbol_at(std::string_view utf8, std::size_t at, std::size_t& bytes) const;
   std::uint16_t start_at(std::string_view utf8, std::size_t at) const;
-  std::size_t match_at(std::string_view utf8, std::size_t begin, std::size_t& num_retried) const;
+  std::optional<std::size_t> match_at(std::string_view utf8, std::size_t begin,
+                                      std::size_t& num_retried) const;
 
   std::size_t close(std::string_view utf8, Span& open, Regex::Cursor& cursor) const;
 

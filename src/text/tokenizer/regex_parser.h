@@ -52,4 +52,7 @@ struct RegexNode {
 /// Source: tokenizers 0.23.3, whose behaviour in doubtful places was tried out.
 Result<RegexNode> parse_regex(std::string_view pattern);
 
+/// True when it may match without a character.
+bool can_be_empty(const RegexNode& node);
+
 }  // namespace plimsoll::text
