@@ -257,6 +257,28 @@ TEST(Regex, EmptyMatchesAreFoundWhereTheReferenceCuts) {
   EXPECT_EQ(shown(compiled(kGpt2).find_all_with_empty("a bc")), "0-1 1-4 ");
 }
 
+TEST(Regex, TiktokensFlavour) {
+  const auto found = [](const char* pattern, const char* text) {
+    const auto regex = Regex::compile(pattern, Engine::kFastest, RegexFlavour::kRust);
+    EXPECT_TRUE(regex && regex->is_automaton()) << pattern;
+    return regex ? shown(regex->find_all(text)) : "";
+  };
+  EXPECT_EQ(found("\\p{N}{1,3}+", "12345"), "0-3 3-5 ");
+  EXPECT_EQ(found("a{1,2}+a", "aa aaa"), "3-6 ");
+  EXPECT_EQ(found("a{2}?", "aaaa"), "0-2 2-4 ");
+  EXPECT_EQ(found("a$", "a\na"), "2-3 ");
+  EXPECT_EQ(found("^a", "a\na"), "0-1 ");
+  EXPECT_EQ(found("(?s:a.)", "a\n"), "0-2 ");
+  EXPECT_EQ(found("a(?i)b|c", "aBC"), "0-2 2-3 ");
+  EXPECT_EQ(found("(?:(?i)b)c", "BcBC"), "0-2 ");
+  EXPECT_EQ(found("\\w+", "a\u00BD"), "0-1 ");
+  // cl100k as tiktoken 0.14 writes it.
+  EXPECT_EQ(found("'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+|"
+                  " ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s",
+                  "I'll pay 1234  now!\n  "),
+            "0-1 1-4 4-8 8-9 9-12 12-13 13-14 14-18 18-20 20-22 ");
+}
+
 TEST(Regex, LiteralsAreTakenAsTheyAre) {
   EXPECT_EQ(shown(Regex::literal("a.").find_all("aba.a.")), "2-4 4-6 ");
   EXPECT_TRUE(Regex::literal("").find_all("ab").empty());

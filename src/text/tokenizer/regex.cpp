@@ -19,10 +19,10 @@ struct Regex::Compiled {
   bool can_match_empty = true;
 };
 
-Result<Regex> Regex::compile(std::string_view pattern, Engine engine) {
+Result<Regex> Regex::compile(std::string_view pattern, Engine engine, RegexFlavour flavour) {
   if (pattern.size() > kMaxPatternBytes)
     return fail(ErrorCode::kUnsupported, "a regular expression is longer than 64 KiB");
-  const auto tree = parse_regex(pattern);
+  const auto tree = parse_regex(pattern, flavour);
   Regex regex;
   if (tree && engine == Engine::kFastest) {
     if (auto automaton = RegexDfa::build(*tree)) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "text/tokenizer/regex_parser.h"
 
 namespace plimsoll::text {
 
@@ -27,8 +28,10 @@ class Regex {
  public:
   enum class Engine { kFastest, kBacktracking };
 
+  /// The flavour is the file kind's: Oniguruma for tokenizer.json and GGUF, Rust for tiktoken's.
   /// Errors: kUnsupported with the pattern and what is wrong with it.
-  static Result<Regex> compile(std::string_view pattern, Engine engine = Engine::kFastest);
+  static Result<Regex> compile(std::string_view pattern, Engine engine = Engine::kFastest,
+                               RegexFlavour flavour = RegexFlavour::kOniguruma);
   /// A pattern that matches exactly this text.
   static Regex literal(std::string_view text);
 
