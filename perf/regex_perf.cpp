@@ -94,8 +94,8 @@ void cut(benchmark::State& state, const char* pattern, Regex::Engine engine, con
   Span some[256];
   std::size_t num_pieces = 0;
   for (auto _ : state)
-    for (std::size_t from = 0; from < text.size();) {
-      num_pieces += regex->find_some(text, from, some);
+    for (Regex::Cursor cursor; cursor.at < text.size();) {
+      num_pieces += regex->find_some(text, cursor, some);
       benchmark::DoNotOptimize(some);
     }
   state.counters["MB/s"] = benchmark::Counter(static_cast<double>(text.size()) / 1e6,

@@ -60,7 +60,8 @@ class CodePointSet {
 
   bool contains(char32_t c) const;
   bool empty() const { return ranges_.empty(); }
-  const std::vector<CodePoints>& ranges() const { return ranges_; }
+  const std::vector<CodePoints>& ranges() const& { return ranges_; }
+  void ranges() && = delete;  // would outlive the set
 
   CodePointSet operator|(const CodePointSet& other) const;
   CodePointSet operator&(const CodePointSet& other) const;

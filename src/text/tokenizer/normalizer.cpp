@@ -35,8 +35,8 @@ void replace_all(Rewriter& rewriter, const Regex& pattern, const std::string& co
   const std::string_view text = rewriter.source();
   std::array<Span, 64> matches;
   std::size_t at = 0;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t count = pattern.find_some(text, from, matches);
+  for (Regex::Cursor cursor; cursor.at < text.size();) {
+    const std::size_t count = pattern.find_some(text, cursor, matches);
     for (const Span match : std::span(matches).first(count)) {
       rewriter.keep(at, match.begin);
       rewriter.put(content, match.begin, match.end);

@@ -226,8 +226,8 @@ class PipelineTokenizer final : public Tokenizer {
     };
     std::array<Span, 64> matches;
     std::size_t done = 0;
-    for (std::size_t from = 0; from < text.size();) {
-      const std::size_t count = pattern.find_some(text, from, matches);
+    for (Regex::Cursor cursor; cursor.at < text.size();) {
+      const std::size_t count = pattern.find_some(text, cursor, matches);
       for (std::size_t i = 0; i < count; ++i) {
         if (keeps_gaps && matches[i].begin > done) add(done, matches[i].begin);
         add(matches[i].begin, matches[i].end);

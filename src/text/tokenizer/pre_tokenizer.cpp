@@ -23,7 +23,9 @@ struct Part {
 std::vector<Part> parts_of(std::string_view text, const Regex& pattern, bool invert) {
   std::vector<Part> parts;
   std::size_t at = 0;
-  for (const Span span : pattern.find_all(text)) {
+  // Expressions that match the empty text cut there, too.
+  for (const Span span :
+       pattern.can_match_empty() ? pattern.find_all_with_empty(text) : pattern.find_all(text)) {
     if (span.begin > at) parts.push_back({{at, span.begin}, invert});
     parts.push_back({span, !invert});
     at = span.end;
@@ -117,10 +119,11 @@ void PreTokenizer::add_step(Step step) {
   }
 }
 
-Status PreTokenizer::add_split(std::string_view pattern, Behavior behavior, bool invert) {
+Status PreTokenizer::add_split(std::string_view pattern, Behavior behavior, bool invert,
+                               RegexFlavour flavour) {
   Step step;
   step.splits = true;
-  PLIMSOLL_TRY(step.pattern, Regex::compile(pattern));
+  PLIMSOLL_TRY(step.pattern, Regex::compile(pattern, Regex::Engine::kFastest, flavour));
   step.behavior = behavior;
   step.invert = invert;
   add_step(std::move(step));
@@ -128,11 +131,11 @@ Status PreTokenizer::add_split(std::string_view pattern, Behavior behavior, bool
 }
 
 Status PreTokenizer::add_digits(bool individual) {
-  return add_split(R"(\p{N})", individual ? Behavior::kIsolated : Behavior::kContiguous);
+  return add_split(R"(\p{rust_numeric})", individual ? Behavior::kIsolated : Behavior::kContiguous);
 }
 
 Status PreTokenizer::add_punctuation(Behavior behavior) {
-  return add_split(R"([!-/:-@\[-`{-~\p{P}])", behavior);
+  return add_split(R"(\p{rust_punctuation})", behavior);
 }
 
 Status PreTokenizer::add_byte_level(bool add_prefix_space, bool use_regex) {

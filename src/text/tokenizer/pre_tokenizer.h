@@ -41,7 +41,8 @@ class PreTokenizer {
   static Result<PreTokenizer> from_json(const Json& json);
 
   // For formats that name their rules (GGUF), in order.
-  Status add_split(std::string_view pattern, Behavior behavior = Behavior::kIsolated, bool invert = false);
+  Status add_split(std::string_view pattern, Behavior behavior = Behavior::kIsolated, bool invert = false,
+                   RegexFlavour flavour = RegexFlavour::kOniguruma);
   Status add_digits(bool individual);
   Status add_punctuation(Behavior behavior);
   Status add_byte_level(bool add_prefix_space, bool use_regex);

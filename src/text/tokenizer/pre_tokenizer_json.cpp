@@ -79,8 +79,9 @@ Status PreTokenizer::add(const Json& json, int depth) {
     add_bert();
     return {};
   }
-  if (*type == "WhitespaceSplit") return add_split(R"(\s)", Behavior::kRemoved);
-  if (*type == "Whitespace") return add_split(R"(\w+|[^\w\s]+)", Behavior::kRemoved, true);
+  if (*type == "WhitespaceSplit") return add_split(R"(\p{rust_white_space})", Behavior::kRemoved);
+  if (*type == "Whitespace")
+    return add_split(R"(\p{rust_word}+|[^\p{rust_word}\p{rust_white_space}]+)", Behavior::kRemoved, true);
   if (*type == "CharDelimiterSplit" && json["delimiter"].as_string()) {
     Step step;
     step.splits = true;

@@ -11,7 +11,8 @@ Result<TokenizerParts> ranked_parts(const RankedVocabulary& ranked) {
   parts.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   parts.model = std::make_unique<RankModel>(*parts.vocabulary);
   if (ranked.is_normalized_nfc) parts.normalizer.add_nfc();
-  PLIMSOLL_TRY_VOID(parts.pre_tokenizer.add_split(ranked.pattern, PreTokenizer::Behavior::kRemoved, true));
+  PLIMSOLL_TRY_VOID(parts.pre_tokenizer.add_split(ranked.pattern, PreTokenizer::Behavior::kRemoved, true,
+                                                  RegexFlavour::kRust));
   parts.decoder = Decoder::byte_level();
   std::vector<AddedToken> added;
   for (const SpecialToken& special : ranked.specials) {

@@ -5,15 +5,18 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
+#include <algorithm>
 #include <iterator>
 #include <new>
+#include <vector>
 
 namespace plimsoll::text {
 namespace {
 
 constexpr std::uint32_t kMatchLimit = 10'000'000;  // steps of one match before it counts as no match
 constexpr std::size_t kJitStackBytes = std::size_t{1} << 20;
-constexpr std::size_t kMaxExpressionBytes = std::size_t{4} << 20;  // sets written out are long
+constexpr std::size_t kMaxExpressionBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxInlineRanges = 30;  // PCRE2 refuses more than 64 KiB of compiled classes
 
 // Unicode's White_Space, which is what \s means to the reference; PCRE2's \s also takes U+180E.
 constexpr std::string_view kSpaceRanges =
@@ -46,16 +49,21 @@ std::string translated(std::string_view pattern) {
   return out;
 }
 
-// Writes a tree in PCRE2's syntax, every set as its code points. The tree's depth is bounded by the parser.
+// Writes a tree in PCRE2's syntax, every set as its code points: large sets once, as groups to call. The
+// tree's depth is bounded by the parser.
 class Writer {
  public:
-  std::string text;
-  bool is_too_long = false;
+  std::string expression() const {
+    std::string out;
+    for (std::size_t i = 0; i < large_.size(); ++i)
+      out += fmt::format("(?(DEFINE)(?<s{}>{}))", i, members(large_[i]));
+    return out + text_;
+  }
+  bool is_too_long() const { return text_.size() > kMaxExpressionBytes; }
 
   void write(const RegexNode& node) {
     using Kind = RegexNode::Kind;
-    is_too_long = is_too_long || text.size() > kMaxExpressionBytes;
-    if (is_too_long) return;
+    if (is_too_long()) return;
     switch (node.kind) {
       case Kind::kEmpty:
         break;
@@ -70,9 +78,9 @@ class Writer {
         break;
       case Kind::kRepeat:
         write_group("(?:", node.children);
-        text += node.max == RegexNode::kUnlimited ? fmt::format("{{{},}}", node.min)
-                                                  : fmt::format("{{{},{}}}", node.min, node.max);
-        if (node.greed == RegexNode::Greed::kLazy) text += '?';
+        text_ += node.max == RegexNode::kUnlimited ? fmt::format("{{{},}}", node.min)
+                                                   : fmt::format("{{{},{}}}", node.min, node.max);
+        if (node.greed == RegexNode::Greed::kLazy) text_ += '?';
         break;
       case Kind::kAssert:
         write(node.behind, "\\A", "(?<=");
@@ -91,38 +99,49 @@ class Writer {
 
  private:
   void write_group(std::string_view opening, const std::vector<RegexNode>& ways) {
-    text += opening;
+    text_ += opening;
     for (const RegexNode& way : ways) {
-      if (&way != &ways.front()) text += '|';
+      if (&way != &ways.front()) text_ += '|';
       write(way);
     }
-    text += ')';
+    text_ += ')';
   }
 
   void write(const CodePointSet& set) {
     if (set.empty()) {
-      text += "(?!)";
-      return;
+      text_ += "(?!)";
+    } else if (set.ranges().size() <= kMaxInlineRanges) {
+      text_ += members(set);
+    } else {
+      const auto known = std::find(large_.begin(), large_.end(), set);
+      text_ += fmt::format("(?&s{})", known - large_.begin());
+      if (known == large_.end()) large_.push_back(set);
     }
-    text += '[';
+  }
+
+  static std::string members(const CodePointSet& set) {
+    std::string out = "[";
     for (auto [first, last] : set.ranges()) {
       if (first >= 0xD800 && first <= 0xDFFF) first = 0xE000;  // no surrogate may be written
       if (last >= 0xD800 && last <= 0xDFFF) last = 0xD7FF;
       if (first > last) continue;
-      fmt::format_to(std::back_inserter(text), "\\x{{{:x}}}-\\x{{{:x}}}", static_cast<std::uint32_t>(first),
+      fmt::format_to(std::back_inserter(out), "\\x{{{:x}}}-\\x{{{:x}}}", static_cast<std::uint32_t>(first),
                      static_cast<std::uint32_t>(last));
     }
-    text += ']';
+    return out + "]";
   }
 
   void write(const NeighbourCondition& condition, std::string_view edge, std::string_view look) {
     if (condition.is_free) return;
-    text += "(?:";
-    if (condition.takes_edge) text.append(edge).append("|");
-    text += look;
+    text_ += "(?:";
+    if (condition.takes_edge) text_.append(edge).append("|");
+    text_ += look;
     write(condition.set);
-    text += "))";
+    text_ += "))";
   }
+
+  std::string text_;
+  std::vector<CodePointSet> large_;
 };
 
 // Per thread: matching needs scratch memory, which compiled patterns do not hold.
@@ -157,9 +176,9 @@ struct BacktrackingRegex::Code {
 Result<BacktrackingRegex> BacktrackingRegex::compile(const RegexNode& root) {
   Writer writer;
   writer.write(root);
-  if (writer.is_too_long)
+  if (writer.is_too_long())
     return fail(ErrorCode::kUnsupported, "a regular expression is longer than 4 MiB when written out");
-  return from_pcre2(writer.text);
+  return from_pcre2(writer.expression());
 }
 
 Result<BacktrackingRegex> BacktrackingRegex::compile(std::string_view pattern) {
@@ -183,10 +202,10 @@ Result<BacktrackingRegex> BacktrackingRegex::from_pcre2(const std::string& expre
   return regex;
 }
 
-std::optional<Span> BacktrackingRegex::find(std::string_view utf8, std::size_t from) const {
+std::optional<Span> BacktrackingRegex::find(std::string_view utf8, std::size_t from, bool keep_empty) const {
   thread_local Scratch scratch;
   const auto* text = reinterpret_cast<PCRE2_SPTR>(utf8.data());
-  while (from < utf8.size()) {
+  while (from < utf8.size() + (keep_empty ? 1 : 0)) {
     int found =
         pcre2_match(code_->code, text, utf8.size(), from, PCRE2_NO_UTF_CHECK, scratch.data, scratch.context);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT)  // the interpreter keeps its stack on the heap
@@ -194,7 +213,7 @@ std::optional<Span> BacktrackingRegex::find(std::string_view utf8, std::size_t f
                           scratch.data, scratch.context);
     if (found < 0) return std::nullopt;
     const std::size_t* bounds = pcre2_get_ovector_pointer(scratch.data);
-    if (bounds[1] > bounds[0]) return Span{bounds[0], bounds[1]};
+    if (keep_empty || bounds[1] > bounds[0]) return Span{bounds[0], bounds[1]};
     from = bounds[1] + 1;  // an empty match: go on behind the next character
     while (from < utf8.size() && (static_cast<unsigned char>(utf8[from]) & 0xC0u) == 0x80u) ++from;
   }

@@ -22,8 +22,9 @@ class BacktrackingRegex {
   /// reference's.
   static Result<BacktrackingRegex> compile(std::string_view pattern);
 
-  /// The first match at or behind `from`, empty ones passed over; nothing, too, when it takes too many steps.
-  std::optional<Span> find(std::string_view utf8, std::size_t from) const;
+  /// The first match at or behind `from`, empty ones passed over unless they are to be kept; nothing, too,
+  /// when it takes too many steps.
+  std::optional<Span> find(std::string_view utf8, std::size_t from, bool keep_empty) const;
 
  private:
   struct Code;

@@ -6,24 +6,17 @@
 namespace plimsoll::text {
 namespace {
 
-// How many bytes one search may look at again because a match that it hoped for did not come about. Only
+// How many bytes of a text may be looked at again because a match that was hoped for did not come about. Only
 // expressions made for it, such as a*b on many letters a, come near.
-constexpr std::size_t kMaxRetriedBytes = 100'000'000;
+std::size_t max_retried(std::string_view text) {
+  return 20'000'000 + 16 * text.size();
+}
 
 const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 }  // namespace
-
-struct RegexDfa::Work {
-  std::size_t left = kMaxRetriedBytes;
-  bool spend(std::size_t bytes) {
-    const bool enough = bytes <= left;
-    left = enough ? left - bytes : 0;
-    return enough;
-  }
-};
 
 std::size_t RegexDfa::symbol_at(std::string_view utf8, std::size_t at, std::size_t& bytes) const {
   const unsigned char* head = bytes_of(utf8) + at;
@@ -42,11 +35,12 @@ std::uint16_t RegexDfa::start_at(std::string_view utf8, std::size_t at) const {
   return start_behind_[symbol_at(utf8, before, bytes)];
 }
 
-// Where the match that starts at `begin` ends; `begin` when there is none or it is empty.
-std::size_t RegexDfa::match_at(std::string_view utf8, std::size_t begin, Work& work) const {
+// Where the match that starts at `begin` ends, if there is one.
+std::optional<std::size_t> RegexDfa::match_at(std::string_view utf8, std::size_t begin,
+                                              std::size_t& num_retried) const {
   std::uint16_t state = start_at(utf8, begin);
   std::size_t at = begin;
-  std::size_t end = begin;
+  std::optional<std::size_t> end;
   while (state != 0) {
     std::size_t bytes = 0;
     const bool at_edge = at >= utf8.size();
@@ -57,29 +51,38 @@ std::size_t RegexDfa::match_at(std::string_view utf8, std::size_t begin, Work& w
     state = step.state;
     at += bytes;
   }
-  return work.spend(at - end) ? end : begin;
+  num_retried += at - end.value_or(begin);
+  return end;
 }
 
-std::optional<Span> RegexDfa::find(std::string_view utf8, std::size_t from) const {
-  Work work;
-  while (from < utf8.size() && work.left > 0) {
-    const std::size_t end = match_at(utf8, from, work);
-    if (end > from) return Span{from, end};
-    std::size_t bytes = 0;
-    symbol_at(utf8, from, bytes);
+std::optional<Span> RegexDfa::find(std::string_view utf8, std::size_t from, bool keep_empty) const {
+  std::size_t num_retried = 0;
+  while (from < utf8.size() + (keep_empty ? 1 : 0) && num_retried <= max_retried(utf8)) {
+    const auto end = match_at(utf8, from, num_retried);
+    if (end && (keep_empty || *end > from)) return Span{from, *end};
+    std::size_t bytes = 1;
+    if (from < utf8.size()) symbol_at(utf8, from, bytes);
     from += bytes;
   }
   return std::nullopt;
 }
 
+// Gives a match that has begun its end, or makes it empty when there is none; returns where to go on.
+std::size_t RegexDfa::close(std::string_view utf8, Span& open, Regex::Cursor& cursor) const {
+  open.end = match_at(utf8, open.begin, cursor.num_retried).value_or(open.begin);
+  if (open.end > open.begin) return open.end;
+  std::size_t bytes = 0;
+  symbol_at(utf8, open.begin, bytes);
+  return open.begin + bytes;
+}
+
 // The loop has no branch but for characters that are not ASCII: both ends of a span are written at every
 // character, and count only where the table says so.
-std::size_t RegexDfa::find_some(std::string_view utf8, std::size_t& from, std::span<Span> out) const {
+std::size_t RegexDfa::find_some(std::string_view utf8, Regex::Cursor& cursor, std::span<Span> out) const {
   const unsigned char* text = bytes_of(utf8);
   const std::size_t size = utf8.size();
   const Step* tiling = tiling_.data();
-  Work work;
-  std::size_t at = from, num_begun = 0, num_ended = 0;
+  std::size_t at = cursor.at, num_begun = 0, num_ended = 0;
   std::uint16_t state = at < size ? start_at(utf8, at) : std::uint16_t{0};
   while (at < size && num_begun + 2 < out.size()) {
     // A character begins and ends at most one match each: so far there is room for sure.
@@ -113,19 +116,17 @@ std::size_t RegexDfa::find_some(std::string_view utf8, std::size_t& from, std::s
       num_ended += flags & kEnds;
       if (!(flags & kRetry)) break;
     }
-    const std::size_t begin = out[num_begun - 1].begin;
-    const std::size_t end = match_at(utf8, begin, work);
-    std::size_t bytes = 0;
-    symbol_at(utf8, begin, bytes);
-    out[num_ended].end = end;
-    num_ended += end > begin ? 1 : 0;
+    at = close(utf8, out[num_ended], cursor);
+    num_ended += out[num_ended].end > out[num_ended].begin ? 1 : 0;
     num_begun = num_ended;
-    at = end > begin ? end : begin + bytes;
-    if (work.left == 0) at = size;  // beyond all measure: no more matches
+    if (cursor.num_retried > max_retried(utf8)) at = size;  // beyond all measure: no more matches
     state = at < size ? start_at(utf8, at) : std::uint16_t{0};
   }
-  // A match that is still open is found again by the next call.
-  from = at >= size || num_begun == num_ended ? std::max(at, from) : out[num_ended].begin;
+  cursor.at = at;
+  if (at < size && num_begun > num_ended) {  // no room for another: the open match is brought to its end
+    cursor.at = close(utf8, out[num_ended], cursor);
+    num_ended += out[num_ended].end > out[num_ended].begin ? 1 : 0;
+  }
   return num_ended;
 }
 

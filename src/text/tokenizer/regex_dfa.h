@@ -22,10 +22,10 @@ class RegexDfa {
   /// Nothing when the expression needs more than a bounded automaton; see compile_program.
   static std::optional<RegexDfa> build(const RegexNode& root);
 
-  /// The first match that starts at or behind `from`, empty ones passed over.
-  std::optional<Span> find(std::string_view utf8, std::size_t from) const;
+  /// The first match that starts at or behind `from`, empty ones passed over unless they are to be kept.
+  std::optional<Span> find(std::string_view utf8, std::size_t from, bool keep_empty) const;
   /// As Regex::find_some.
-  std::size_t find_some(std::string_view utf8, std::size_t& from, std::span<Span> out) const;
+  std::size_t find_some(std::string_view utf8, Regex::Cursor& cursor, std::span<Span> out) const;
 
  private:
   friend class RegexDfaBuilder;
@@ -40,14 +40,15 @@ class RegexDfa {
   };
   static constexpr std::uint16_t kEnds = 1, kBegins = 2, kRetry = 4;
 
-  struct Work;  // of one search: how much may still be looked at again
-
   const Step* column(const std::vector<Step>& table, std::size_t symbol) const {
     return table.data() + symbol * num_states_;
   }
   std::size_t symbol_at(std::string_view utf8, std::size_t at, std::size_t& bytes) const;
   std::uint16_t start_at(std::string_view utf8, std::size_t at) const;
-  std::size_t match_at(std::string_view utf8, std::size_t begin, Work& work) const;
+  std::optional<std::size_t> match_at(std::string_view utf8, std::size_t begin,
+                                      std::size_t& num_retried) const;
+
+  std::size_t close(std::string_view utf8, Span& open, Regex::Cursor& cursor) const;
 
   SymbolClasses classes_;
   std::size_t num_states_ = 0;

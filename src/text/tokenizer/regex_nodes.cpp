@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/regex_nodes.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -50,6 +51,27 @@ std::optional<NeighbourCondition> as_condition(const RegexNode& node, bool looks
 }
 
 }  // namespace
+
+bool can_be_empty(const RegexNode& node) {
+  using Kind = RegexNode::Kind;
+  const auto empty = [](const RegexNode& child) { return can_be_empty(child); };
+  switch (node.kind) {
+    case Kind::kSet:
+      return false;
+    case Kind::kConcat:
+    case Kind::kAtomic:
+      return std::all_of(node.children.begin(), node.children.end(), empty);
+    case Kind::kAlternate:
+      return std::any_of(node.children.begin(), node.children.end(), empty);
+    case Kind::kRepeat:
+      return node.min == 0 || can_be_empty(node.children.front());
+    case Kind::kEmpty:
+    case Kind::kAssert:
+    case Kind::kLook:
+      return true;
+  }
+  return true;
+}
 
 RegexNode node_of(CodePointSet set) {
   RegexNode node;

@@ -17,7 +17,10 @@ constexpr int kMaxRepeat = 100'000;        // Oniguruma's own limit
 
 class Parser {
  public:
-  explicit Parser(std::string_view pattern) : reader_(pattern) {}
+  Parser(std::string_view pattern, RegexFlavour flavour)
+      : reader_(pattern), is_rust_(flavour == RegexFlavour::kRust) {
+    reader_.options().has_rust_words = is_rust_;
+  }
 
   Result<RegexNode> parse() {
     PLIMSOLL_TRY(RegexNode root, alternation(0));
@@ -57,8 +60,8 @@ class Parser {
   Result<RegexNode> atom(int depth) {
     const bool ignores_case = reader_.options().ignores_case;
     if (reader_.take("(")) return group(depth);
-    if (reader_.take("^")) return line_begin();
-    if (reader_.take("$")) return line_end();
+    if (reader_.take("^")) return is_rust_ ? text_begin() : line_begin();
+    if (reader_.take("$")) return is_rust_ ? text_end() : line_end();
     if (reader_.take("\\A")) return text_begin();
     if (reader_.take("\\z")) return text_end();
     if (reader_.take("\\b")) return word_boundary(false);
@@ -87,8 +90,9 @@ class Parser {
   // Behind the opening parenthesis. What options a group sets ends with it.
   Result<RegexNode> group(int depth) {
     const RegexReader::Options outside = reader_.options();
+    sets_options_ = false;
     PLIMSOLL_TRY(RegexNode node, group_kind(depth));
-    reader_.options() = outside;
+    if (!std::exchange(sets_options_, false)) reader_.options() = outside;
     return node;
   }
 
@@ -122,15 +126,22 @@ class Parser {
         value = false;
       else if (reader_.take("i"))
         reader_.options().ignores_case = value;
-      else if (reader_.take("m"))
+      else if (reader_.take(is_rust_ ? "s" : "m"))
         reader_.options().dot_takes_line_feed = value;
       else if (reader_.take(":"))
         return closed(alternation(depth + 1));
       else if (reader_.take(")"))
-        return alternation(depth + 1);
+        return options_only(depth);
       else
         return reader_.refuse("a group of unknown kind");
     }
+  }
+
+  // Rust's own options stay for the group around them; Oniguruma's take in what that group still holds.
+  Result<RegexNode> options_only(int depth) {
+    if (!is_rust_) return alternation(depth + 1);
+    sets_options_ = true;
+    return RegexNode();
   }
 
   std::optional<Interval> take_interval() {
@@ -159,7 +170,11 @@ class Parser {
         if (interval->max != RegexNode::kUnlimited && interval->max < interval->min)
           return reader_.refuse("an interval with its bounds swapped");
         const bool is_fixed = interval->max == interval->min;
-        const bool is_lazy = !is_fixed && reader_.take("?");  // {n}? is an optional {n}
+        if (is_rust_ && reader_.take("+")) {
+          node = possessive_of(std::move(node), interval->min, interval->max);
+          continue;
+        }
+        const bool is_lazy = (is_rust_ || !is_fixed) && reader_.take("?");  // else {n}? is an optional {n}
         node = repetition_of(std::move(node), interval->min, interval->max,
                              is_lazy ? Greed::kLazy : Greed::kGreedy);
         continue;
@@ -175,12 +190,14 @@ class Parser {
   }
 
   RegexReader reader_;
+  bool is_rust_ = false;
+  bool sets_options_ = false;  // the group just read was options alone
 };
 
 }  // namespace
 
-Result<RegexNode> parse_regex(std::string_view pattern) {
-  return Parser(pattern).parse();
+Result<RegexNode> parse_regex(std::string_view pattern, RegexFlavour flavour) {
+  return Parser(pattern, flavour).parse();
 }
 
 }  // namespace plimsoll::text

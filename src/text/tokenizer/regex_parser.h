@@ -46,10 +46,17 @@ struct RegexNode {
   bool is_negative = false;
 };
 
+/// Whose expressions are read. kRust is fancy-regex, which tiktoken uses: there {n,m}+ is possessive, {n}?
+/// lazy, ^ and $ are about the text, (?s:) lets a dot match a line feed, and \w is the regex crate's.
+enum class RegexFlavour { kOniguruma, kRust };
+
 /// The tree of `pattern`. A group that captures is a plain group.
 /// Errors: kUnsupported with the construct (back references, \R, \X, \Z, unknown properties, nesting beyond
 /// 100 ...) and its place.
 /// Source: tokenizers 0.23.3, whose behaviour in doubtful places was tried out.
-Result<RegexNode> parse_regex(std::string_view pattern);
+Result<RegexNode> parse_regex(std::string_view pattern, RegexFlavour flavour = RegexFlavour::kOniguruma);
+
+/// True when it may match without a character.
+bool can_be_empty(const RegexNode& node);
 
 }  // namespace plimsoll::text

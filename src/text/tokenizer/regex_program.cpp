@@ -80,6 +80,8 @@ class Compiler {
     const RegexNode& child = node.children.front();
     std::optional<std::uint32_t> at = next;
     if (node.max == RegexNode::kUnlimited) {
+      // Backtracking engines leave a loop after an empty round, though another way round might go on.
+      if (can_be_empty(child)) return std::nullopt;
       const auto loop = add({RegexProgram::Op::kSplit});
       const auto body = loop ? before(*loop, child) : std::nullopt;
       if (!body) return std::nullopt;

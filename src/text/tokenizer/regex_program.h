@@ -34,7 +34,8 @@ struct RegexProgram {
   bool fits(std::uint32_t set, std::size_t symbol) const { return set == kFree || members[set][symbol]; }
 };
 
-/// Nothing when the expression looks further than one character around, has an atomic group, or is too large.
+/// Nothing when the expression looks further than one character around, has an atomic group, repeats without
+/// end what can be empty, or is too large.
 std::optional<RegexProgram> compile_program(const RegexNode& root);
 
 }  // namespace plimsoll::text

@@ -120,6 +120,8 @@ Result<CharacterOrSet> RegexReader::read_escape(bool in_class) {
   const char letter = peek();
   if (auto set = shorthand(letter, in_class)) {
     ++at_;
+    if (options_.has_rust_words && letter == 'w') set = set_named("rustword");
+    if (options_.has_rust_words && letter == 'W') set = ~*set_named("rustword");
     return a_set(std::move(*set));
   }
   if (const auto c = control(letter)) {

@@ -23,6 +23,7 @@ class RegexReader {
   struct Options {
     bool ignores_case = false;
     bool dot_takes_line_feed = false;
+    bool has_rust_words = false;  // \w is the regex crate's
   };
 
   explicit RegexReader(std::string_view pattern) : pattern_(pattern) {}
