@@ -30,7 +30,6 @@ void HarmonyParser::finish(DeltaSink& sink) {
   // A header that was cut says nothing yet; everything else is text.
   if (state_ == State::kBody) {
     body(pending_.view(), sink);
-    if (target_ == Target::kCall && !has_arguments_) blanks_.clear();
   } else if (state_ == State::kStart ||
              (state_ == State::kBetween && !trimmed(pending_.view()).starts_with("<|"))) {
     sink.content(pending_.view());
@@ -114,8 +113,7 @@ void HarmonyParser::body(std::string_view text, DeltaSink& sink) {
   } else {
     if (!has_arguments_) text.remove_prefix(num_leading_blanks(text));
     if (text.empty()) return;
-    const std::string_view kept =
-        trimmed(text).empty() ? std::string_view() : text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+    const std::string_view kept = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
     if (!kept.empty()) {
       sink.arguments(blanks_);
       sink.arguments(kept);

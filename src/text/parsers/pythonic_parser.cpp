@@ -10,6 +10,8 @@
 namespace plimsoll::text {
 namespace {
 
+constexpr std::size_t kMaxNameBytes = 1024;  // names are at most 64 characters in OpenAI's API
+
 bool is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
          c == '-';
@@ -92,8 +94,7 @@ class PythonicParser : public ToolParser {
     }
     if (text[0] == '[' || (grammar_.lines && is_name_byte(text[0]))) {
       if (text[0] == '[') keep(1);
-      name_.clear();
-      state_ = State::kName;
+      start_name();
       return true;
     }
     const Match match = match_at(text, grammar_.open);
@@ -103,21 +104,28 @@ class PythonicParser : public ToolParser {
     return true;
   }
 
+  void start_name() {
+    name_.clear();
+    is_name_over_ = false;
+    state_ = State::kName;
+  }
+
   bool read_name(DeltaSink& sink) {
     const std::string_view text = pending_.view();
+    const std::size_t num_blanks = num_leading_blanks(text);
+    if (num_blanks > 0) {
+      is_name_over_ = !name_.empty();
+      keep(num_blanks);
+      return true;
+    }
     std::size_t at = 0;
-    while (at < text.size() && (is_name_byte(text[at]) || is_blank(text[at]))) ++at;
+    while (at < text.size() && is_name_byte(text[at])) ++at;
+    if ((at > 0 && is_name_over_) || name_.size() + at > kMaxNameBytes) return give_up(sink);
     name_ += text.substr(0, at);
     keep(at);
-    if (pending_.view().empty()) {
-      // Blanks only surround a name: prose after a bracket is content at once.
-      const std::string_view name = trimmed(name_);
-      return name.empty() || is_name(name) ? false : give_up(sink);
-    }
-    const std::string name(trimmed(name_));
-    if (pending_.view()[0] != '(' || !is_name(name)) return give_up(sink);
+    if (pending_.view().empty()) return false;
+    if (pending_.view()[0] != '(' || !is_name(name_)) return give_up(sink);
     keep(1);
-    name_ = name;
     num_arguments_ = 0;
     has_begun_ = false;
     item_.clear();
@@ -207,17 +215,14 @@ class PythonicParser : public ToolParser {
       pending_.drop(1);
     } else if (text[0] == ',' || text[0] == ';') {
       pending_.drop(1);
-      name_.clear();
-      raw_.clear();
       section_has_calls_ = false;  // what follows is content unless it is a call
-      state_ = State::kName;
+      start_name();
     } else if (text[0] == ']') {
       pending_.drop(1);
       state_ = State::kContent;
     } else if (grammar_.lines && is_name_byte(text[0])) {
-      name_.clear();
       section_has_calls_ = false;
-      state_ = State::kName;
+      start_name();
     } else {
       state_ = State::kContent;
     }
@@ -233,8 +238,9 @@ class PythonicParser : public ToolParser {
   char quote_ = '\0';  // that an open string ends with
   bool escaped_ = false;
   std::string name_;
-  std::string item_;  // the argument so far
-  std::string raw_;   // kept while no call has begun
+  bool is_name_over_ = false;  // blanks have followed it
+  std::string item_;           // the argument so far
+  std::string raw_;            // kept while no call has begun
 };
 
 }  // namespace

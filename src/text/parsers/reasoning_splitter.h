@@ -22,7 +22,8 @@ struct ReasoningGrammar {
     kNone,       // content; only the prompt opens the reasoning
   } untagged = Untagged::kReasoning;
   std::string_view call_open = {};  // ends the reasoning too, when tool calls are parsed; empty: nothing does
-  std::string_view call_follows[2] = {};  // ... provided one of these follows it; both empty: whatever follows
+  std::string_view call_follows[2] =
+      {};  // ... provided one of these follows it; both empty: whatever follows
 };
 
 class ReasoningSplitter {

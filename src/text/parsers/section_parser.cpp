@@ -54,7 +54,7 @@ class SectionParser : public ToolParser {
   void finish(DeltaSink& sink) override {
     const std::string_view text = pending_.view();
     if (state_ == State::kRawArguments) {
-      sink.arguments(text.substr(0, text.size() - blank_tail(text)));
+      raw_arguments(text, sink);
     } else if (state_ == State::kList && in_object_ && reader_.has_begun()) {
       reader_.cut(sink);
     } else if (state_ == State::kList && in_object_) {
@@ -226,6 +226,7 @@ class SectionParser : public ToolParser {
     }
     const char first = pending_.view()[0];
     scanner_.start();
+    blanks_.clear();
     state_ = first == '{' || first == '[' || first == '"' ? State::kArguments : State::kRawArguments;
     return true;
   }
@@ -240,16 +241,25 @@ class SectionParser : public ToolParser {
     return true;
   }
 
+  /// Blanks at their end are layout.
+  void raw_arguments(std::string_view text, DeltaSink& sink) {
+    const std::string_view kept = text.substr(0, text.size() - blank_tail(text));
+    if (!kept.empty()) {
+      sink.arguments(blanks_);
+      sink.arguments(kept);
+      blanks_.clear();
+    }
+    blanks_ += text.substr(kept.size());
+  }
+
   /// Arguments that are no JSON container are passed on up to the next marker.
   bool read_raw_arguments(DeltaSink& sink) {
     const std::string_view text = pending_.view();
     const Markers known = markers();
     const MarkerHit hit = find_marker(text, known);
-    const std::size_t num_blanks = blank_tail(text.substr(0, hit.at));
-    sink.arguments(text.substr(0, hit.at - num_blanks));
-    pending_.drop(hit.at - num_blanks);
+    raw_arguments(text.substr(0, hit.at), sink);
+    pending_.drop(hit.at);
     if (hit.marker < 0) return false;
-    pending_.drop(num_blanks);
     take_marker(static_cast<Marker>(hit.marker), sink);
     return true;
   }
@@ -308,7 +318,8 @@ class SectionParser : public ToolParser {
   bool has_section_ = false;  // a call has begun since the section opened
   bool in_object_ = false;    // within an object of a list
   std::string header_;
-  std::string raw_;  // since the section or the call opened, kept until the call begins
+  std::string raw_;     // since the section or the call opened, kept until the call begins
+  std::string blanks_;  // at the end of raw arguments so far
   JsonValueScanner scanner_;
   JsonCallReader reader_;
 };

@@ -25,6 +25,7 @@ class TagParser : public ToolParser {
     const std::string_view text = pending_.view();
     switch (state_) {
       case State::kContent:
+      case State::kStray:
         sink.content(text);
         break;
       case State::kOuter:
@@ -61,6 +62,8 @@ class TagParser : public ToolParser {
         return read_name(sink);
       case State::kBody:
         return read_body(sink);
+      case State::kStray:
+        return read_stray(sink);
       case State::kKey:
         return read_key(sink);
       case State::kValueOpen:
@@ -74,7 +77,7 @@ class TagParser : public ToolParser {
   }
 
  private:
-  enum class State { kContent, kOuter, kName, kBody, kKey, kValueOpen, kValue, kAfterValue };
+  enum class State { kContent, kOuter, kName, kBody, kStray, kKey, kValueOpen, kValue, kAfterValue };
 
   /// Takes `marker` off the start of what is pending; nothing when more text must tell.
   std::optional<bool> take(std::string_view marker) {
@@ -196,18 +199,21 @@ class TagParser : public ToolParser {
       end_call(sink);
       return true;
     }
-    return read_stray_text(sink);
+    state_ = State::kStray;
+    return true;
   }
 
   /// Text between the arguments belongs nowhere, so it is content.
-  bool read_stray_text(DeltaSink& sink) {
+  bool read_stray(DeltaSink& sink) {
     const std::string_view text = pending_.view();
     const std::string_view markers[] = {grammar_.key_open, grammar_.call_close, grammar_.outer_close,
                                         grammar_.call_open, grammar_.outer_open};
     const MarkerHit hit = find_marker(text, markers);
     sink.content(text.substr(0, hit.at));
     pending_.drop(hit.at);
-    return hit.at > 0;
+    if (hit.marker < 0) return false;
+    state_ = State::kBody;
+    return true;
   }
 
   bool read_key(DeltaSink& sink) {

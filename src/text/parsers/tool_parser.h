@@ -32,10 +32,10 @@ class ToolParser {
 
 /// Calls that are JSON objects with their name inside, alone or in a list.
 struct JsonGrammar {
-  std::string_view opens[3] = {};     // any of them opens a section; unused ones are empty
-  std::string_view close = {};        // ends a section; empty: it ends where no further object follows
-  bool from_start = false;       // an object may also come first in the answer, without a marker
-  bool needs_arguments = false;  // an object without arguments is content, not a call
+  std::string_view opens[3] = {};  // any of them opens a section; unused ones are empty
+  std::string_view close = {};     // ends a section; empty: it ends where no further object follows
+  bool from_start = false;         // an object may also come first in the answer, without a marker
+  bool needs_arguments = false;    // an object without arguments is content, not a call
 };
 
 /// Calls with a header of text and arguments as one JSON value.
@@ -54,7 +54,7 @@ struct SectionGrammar {
   std::string_view arguments_open[2] = {};  // ends the header; "{" is the arguments' own first byte
   HeaderForm form = HeaderForm::kName;
   std::string_view separator = {};  // within the header
-  bool takes_list = false;     // a JSON list of calls may stand instead of a header
+  bool takes_list = false;          // a JSON list of calls may stand instead of a header
 };
 
 /// Calls whose arguments are tagged texts, one by one.
