@@ -43,6 +43,7 @@ TEST(ReasoningParser, FindsWhereReasoningEnds) {
       {"cut", "deepseek_r1", "", kByParser, "a</thi", {"a</thi", "", {}}},
       {"in the prompt, and again", "qwen3", "", kOpen, " <think>a</think>b", {"a", "b", {}}},
       {"switched off", "qwen3", "", kClosed, "Yes <think>", {"", "Yes <think>", {}}},
+      {"closed once more", "qwen3", "", kClosed, "\n</think>\n\nYes", {"", "\n\nYes", {}}},
       {"blanks", "qwen3", "", kByParser, "\n\n", {"\n\n", "", {}}},
       {"absent means content", "mistral", "", kByParser, "Yes [/THINK]", {"", "Yes [/THINK]", {}}},
       {"tagged after text", "mistral", "", kByParser, "So [THINK]a[/THINK]b", {"a", "So b", {}}},

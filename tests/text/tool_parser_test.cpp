@@ -146,7 +146,7 @@ TEST(ToolParser, LlamaJson) {
       {"a built-in tool",
        "llama3_json",
        R"x(<|python_tag|>brave_search.call(query="x"))x",
-       {"", R"x(<|python_tag|>brave_search.call(query="x"))x", {}}},
+       {"", R"x(brave_search.call(query="x"))x", {}}},
   });
 }
 

@@ -8,6 +8,7 @@ constexpr JsonGrammar kHermes = {.opens = {"<tool_call>"}, .close = "</tool_call
 constexpr JsonGrammar kLlamaJson = {.opens = {"<|python_tag|>", "<|python_start|>", "<|python_end|>"},
                                     .close = {},
                                     .from_start = true,
+                                    .drops_opens = true,
                                     .needs_arguments = true};
 constexpr JsonGrammar kGranite = {.opens = {"<|tool_call|>", "<tool_call>"},
                                   .close = "</tool_call>",
@@ -122,7 +123,8 @@ constexpr TagGrammar kMiniCpm5 = {.outer_open = {},
                                   .key_open = "<param name=",
                                   .key_close = ">",
                                   .value_open = {},
-                                  .value_close = "</param>"};
+                                  .value_close = "</param>",
+                                  .takes_cdata = true};
 
 constexpr PythonicGrammar kPythonic = {.open = {}, .close = {}, .from_start = true};
 constexpr PythonicGrammar kLlama4Pythonic = {
@@ -170,6 +172,8 @@ constexpr ToolFormat kToolFormats[] = {
 
 using Untagged = ReasoningGrammar::Untagged;
 constexpr ReasoningGrammar kThink = {.open = "<think>", .close = "</think>"};
+constexpr ReasoningGrammar kThinkTagged = {
+    .open = "<think>", .close = "</think>", .untagged = Untagged::kContent};
 constexpr ReasoningGrammar kThinkByPrompt = {
     .open = "<think>", .close = "</think>", .untagged = Untagged::kNone};
 // Qwen's models sometimes call from within their reasoning; the words after the tag tell a call from a
@@ -201,7 +205,7 @@ constexpr ReasoningFormat kReasoningFormats[] = {
     {"mimo", kThinkOrCall},
     {"nemotron_v3", kThinkOrCall},
     {"olmo3", kThink},
-    {"poolside_v1", kThinkByPrompt},
+    {"poolside_v1", kThinkTagged},
     {"seed_oss",
      ReasoningGrammar{.open = "<seed:think>", .close = "</seed:think>", .call_open = "<seed:tool_call>"}},
     {"step3", kThink},

@@ -61,7 +61,7 @@ class JsonCallParser : public ToolParser {
     section_has_calls_ = false;
     if (hit.marker != 3) {
       state_ = State::kGap;
-      raw_ = markers[hit.marker];
+      if (!grammar_.drops_opens) raw_ = markers[hit.marker];
     }
     pending_.drop(hit.at + markers[hit.marker].size());
     return true;
@@ -89,7 +89,7 @@ class JsonCallParser : public ToolParser {
       const Match match = match_at(text, marker);
       if (match == Match::kPartial) return false;
       if (match == Match::kNo) continue;
-      if (!section_has_calls_) raw_ += marker;
+      if (!section_has_calls_ && !grammar_.drops_opens) raw_ += marker;
       pending_.drop(marker.size());
       if (marker == grammar_.close) {
         leave_section(sink);

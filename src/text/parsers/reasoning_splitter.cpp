@@ -6,10 +6,10 @@ namespace plimsoll::text {
 ReasoningSplitter::ReasoningSplitter(const ReasoningGrammar& grammar, ReasoningStart start,
                                      bool ends_at_calls)
     : grammar_(grammar), ends_at_calls_(ends_at_calls), state_(State::kStart) {
-  if (start == ReasoningStart::kClosed) state_ = State::kContent;
+  if (start == ReasoningStart::kClosed) state_ = State::kClosed;
   if (start == ReasoningStart::kByParser) {
     if (grammar.untagged == ReasoningGrammar::Untagged::kContent) state_ = State::kBefore;
-    if (grammar.untagged == ReasoningGrammar::Untagged::kNone) state_ = State::kContent;
+    if (grammar.untagged == ReasoningGrammar::Untagged::kNone) state_ = State::kClosed;
   }
 }
 
@@ -24,7 +24,8 @@ void ReasoningSplitter::push(std::string_view text, const Part& reasoning, const
 }
 
 void ReasoningSplitter::finish(const Part& reasoning, const Part& content) {
-  const Part& part = state_ == State::kBefore || state_ == State::kContent ? content : reasoning;
+  const bool is_content = state_ == State::kClosed || state_ == State::kBefore || state_ == State::kContent;
+  const Part& part = is_content ? content : reasoning;
   part(held_);
   part(pending_.view());
 }
@@ -34,6 +35,8 @@ bool ReasoningSplitter::step(const Part& reasoning, const Part& content) {
   switch (state_) {
     case State::kStart:
       return read_start();
+    case State::kClosed:
+      return read_closed(content);
     case State::kBefore:
       return read_before(content);
     case State::kReasoning:
@@ -63,6 +66,24 @@ bool ReasoningSplitter::read_start() {
     held_.clear();
   }
   state_ = State::kReasoning;
+  return true;
+}
+
+/// There is no reasoning, but a model may say so once more.
+bool ReasoningSplitter::read_closed(const Part& content) {
+  const std::size_t num_blanks = num_leading_blanks(pending_.view());
+  held_ += pending_.view().substr(0, num_blanks);
+  pending_.drop(num_blanks);
+  if (pending_.view().empty()) return false;
+  const Match match = match_at(pending_.view(), grammar_.close);
+  if (match == Match::kPartial) return false;
+  if (match == Match::kYes) {
+    pending_.drop(grammar_.close.size());
+  } else {
+    content(held_);
+  }
+  held_.clear();
+  state_ = State::kContent;
   return true;
 }
 

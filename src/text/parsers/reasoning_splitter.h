@@ -36,10 +36,11 @@ class ReasoningSplitter {
   void finish(const Part& reasoning, const Part& content);
 
  private:
-  enum class State { kStart, kBefore, kReasoning, kMaybeCall, kContent };
+  enum class State { kStart, kClosed, kBefore, kReasoning, kMaybeCall, kContent };
 
   bool step(const Part& reasoning, const Part& content);
   bool read_start();
+  bool read_closed(const Part& content);
   bool read_before(const Part& content);
   bool read_reasoning(const Part& reasoning, const Part& content);
   bool read_maybe_call(const Part& reasoning, const Part& content);
@@ -48,7 +49,7 @@ class ReasoningSplitter {
   bool ends_at_calls_;
   State state_;
   Pending pending_;
-  std::string held_;  // blanks before a start tag; a call's marker and the blanks after it
+  std::string held_;  // blanks before a first tag; a call's marker and the blanks after it
 };
 
 }  // namespace plimsoll::text

@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 1024;  // names are at most 64 characters in OpenAI's API
 
+constexpr std::string_view kCdataOpen = "<![CDATA[";
+constexpr std::string_view kCdataClose = "]]>";
+
 std::string_view unquoted(std::string_view text) {
   text = trimmed(text);
   if (text.empty() || (text.front() != '"' && text.front() != '\'')) return text;
@@ -254,6 +257,8 @@ class TagParser : public ToolParser {
   void begin_value(DeltaSink& sink) {
     const bool has_attribute = grammar_.string_attribute && (is_attribute_text_ || is_attribute_json_);
     streams_ = has_attribute ? is_attribute_text_ : types_.is_text(name_, key_, grammar_.untyped);
+    // Whether the value is wrapped shows at its end.
+    if (grammar_.takes_cdata) streams_ = false;
     value_.clear();
     gap_.clear();
     is_value_start_ = true;
@@ -292,6 +297,10 @@ class TagParser : public ToolParser {
     begin_member(sink);
     std::string_view text = value_;
     if (grammar_.trims_newlines && text.ends_with('\n')) text.remove_suffix(1);
+    if (grammar_.takes_cdata && text.starts_with(kCdataOpen) && text.ends_with(kCdataClose) &&
+        text.size() >= kCdataOpen.size() + kCdataClose.size()) {
+      text = text.substr(kCdataOpen.size(), text.size() - kCdataOpen.size() - kCdataClose.size());
+    }
     const bool is_json = grammar_.string_attribute && is_attribute_json_;
     sink.arguments(is_json ? json_of_untyped(text) : types_.to_json(name_, key_, text, grammar_.untyped));
   }

@@ -35,6 +35,7 @@ struct JsonGrammar {
   std::string_view opens[3] = {};  // any of them opens a section; unused ones are empty
   std::string_view close = {};     // ends a section; empty: it ends where no further object follows
   bool from_start = false;         // an object may also come first in the answer, without a marker
+  bool drops_opens = false;        // the opens are layout before plain text too
   bool needs_arguments = false;    // an object without arguments is content, not a call
 };
 
@@ -71,6 +72,7 @@ struct TagGrammar {
   bool call_needs_outer = false;  // call_open means nothing outside of outer_open
   bool trims_newlines = false;    // one line end after value_open and one before value_close are layout
   bool string_attribute = false;  // string="true" beside the key tells texts from JSON
+  bool takes_cdata = false;       // a value may be wrapped in <![CDATA[ ]]>
   UntypedValue untyped = UntypedValue::kText;
 };
 
