@@ -30,8 +30,7 @@ void HarmonyParser::finish(DeltaSink& sink) {
   // A header that was cut says nothing yet; everything else is text.
   if (state_ == State::kBody) {
     body(pending_.view(), sink);
-  } else if (state_ == State::kStart ||
-             (state_ == State::kBetween && !trimmed(pending_.view()).starts_with("<|"))) {
+  } else if (state_ == State::kStart || (state_ == State::kBetween && !pending_.view().starts_with("<|"))) {
     sink.content(pending_.view());
   }
   sink.end();
@@ -140,6 +139,7 @@ bool HarmonyParser::read_body(DeltaSink& sink) {
   end_message(sink);
   if (hit.marker < 3) {
     pending_.drop(kEnds[hit.marker].size());
+    has_text_between_ = false;
     state_ = State::kBetween;
   } else {
     state_ = State::kHeader;
@@ -148,10 +148,15 @@ bool HarmonyParser::read_body(DeltaSink& sink) {
 }
 
 bool HarmonyParser::read_between(DeltaSink& sink) {
+  if (!has_text_between_) {
+    pending_.drop(num_leading_blanks(pending_.view()));
+    if (pending_.view().empty()) return false;
+  }
   const std::string_view text = pending_.view();
   const std::string_view beginnings[] = {kStartMarker, kChannelMarker};
   const MarkerHit hit = find_marker(text, beginnings);
-  if (!trimmed(text.substr(0, hit.at)).empty()) sink.content(text.substr(0, hit.at));
+  has_text_between_ |= hit.at > 0;
+  sink.content(text.substr(0, hit.at));
   pending_.drop(hit.at);
   if (hit.marker < 0) return false;
   state_ = State::kHeader;

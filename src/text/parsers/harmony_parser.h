@@ -35,6 +35,7 @@ class HarmonyParser {
   std::string header_;
   std::string blanks_;  // at the end of a call's arguments, layout unless more follows
   bool has_arguments_ = false;
+  bool has_text_between_ = false;  // messages; blanks alone are layout
 };
 
 }  // namespace plimsoll::text

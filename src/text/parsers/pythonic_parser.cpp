@@ -124,6 +124,7 @@ class PythonicParser : public ToolParser {
     name_ += text.substr(0, at);
     keep(at);
     if (pending_.view().empty()) return false;
+    if (is_blank(pending_.view()[0])) return true;
     if (pending_.view()[0] != '(' || !is_name(name_)) return give_up(sink);
     keep(1);
     num_arguments_ = 0;
