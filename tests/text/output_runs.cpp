@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "base/utf8.h"
+
 namespace plimsoll::text {
 namespace {
 
@@ -38,6 +40,35 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return pieces;
 }
 
+const Json& tools() {
+  static const Json parsed = *parse_json(
+      R"([{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{
+          "city":{"type":"string"},"days":{"type":"integer"},"ratio":{"type":"number"},"deep":{"type":"boolean"},
+          "xs":{"type":"array"},"opts":{"type":"object"},"note":{"anyOf":[{"type":"string"},{"type":"null"}]},
+          "any":{},"either":{"type":["integer","string"]},"ref":{"$ref":"#/$defs/count"}},
+          "$defs":{"count":{"type":"integer"}}}}}])",
+      "tools");
+  return parsed;
+}
+
+/// Whole characters in give whole characters out.
+void expect_whole_characters(const OutputParserOptions& options, std::string_view text,
+                             const ParsedOutput& whole) {
+  std::vector<std::string_view> characters;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto size = static_cast<std::size_t>(decode_utf8(rest).bytes);
+    characters.push_back(rest.substr(0, size));
+    rest.remove_prefix(size);
+  }
+  const auto parser = *make_output_parser(options);
+  for (const std::string_view character : characters) {
+    const OutputDelta delta = parser->push(character);
+    EXPECT_TRUE(is_valid_utf8(delta.content) && is_valid_utf8(delta.reasoning));
+    for (const ToolCallDelta& call : delta.tool_calls) EXPECT_TRUE(is_valid_utf8(call.arguments));
+  }
+  EXPECT_EQ(run_pieces(options, characters), whole) << "by characters: " << text;
+}
+
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const ParsedOutput& output) {
@@ -68,6 +99,7 @@ ParsedOutput run_every_way(const OutputParserOptions& options, std::string_view 
   std::vector<std::string_view> bytes;
   for (std::size_t at = 0; at < text.size(); ++at) bytes.push_back(text.substr(at, 1));
   EXPECT_EQ(run_pieces(options, bytes), whole) << "byte by byte: " << text;
+  expect_whole_characters(options, text, whole);
   EXPECT_EQ(run_pieces(options, words_of(text)), whole) << "in words: " << text;
 
   std::mt19937 random(static_cast<unsigned>(text.size()));
@@ -81,6 +113,16 @@ ParsedOutput run_every_way(const OutputParserOptions& options, std::string_view 
     EXPECT_EQ(run_pieces(options, pieces), whole) << "in random cuts: " << text;
   }
   return whole;
+}
+
+void expect_tool_calls(const std::vector<ToolCase>& cases) {
+  for (const ToolCase& one : cases) {
+    SCOPED_TRACE(std::string(one.parser) + ": " + one.title);
+    OutputParserOptions options;
+    options.tool_parser = one.parser;
+    options.tools = tools();
+    run_every_way(options, one.text, one.expected);
+  }
 }
 
 }  // namespace plimsoll::text

@@ -30,9 +30,18 @@ std::ostream& operator<<(std::ostream& out, const ParsedOutput& output);
 /// The deltas of `pieces` put together as a client does; fails the test where they break the rules of deltas.
 ParsedOutput run_pieces(const OutputParserOptions& options, const std::vector<std::string_view>& pieces);
 
-/// `text` whole, byte by byte, in words, and in random cuts: fails the test unless all give `expected`, or,
-/// without one, the same as the whole. Returns the whole's.
+/// `text` whole, byte by byte, by characters, in words, and in random cuts: fails the test unless all give
+/// `expected`, or, without one, the same as the whole. Returns the whole's.
 ParsedOutput run_every_way(const OutputParserOptions& options, std::string_view text,
                            const std::optional<ParsedOutput>& expected = {});
+
+struct ToolCase {
+  const char* title;
+  const char* parser;
+  std::string text;
+  ParsedOutput expected;
+};
+/// Runs each case every way, with a tool "f" that has parameters of all types.
+void expect_tool_calls(const std::vector<ToolCase>& cases);
 
 }  // namespace plimsoll::text

@@ -7,36 +7,8 @@
 namespace plimsoll::text {
 namespace {
 
-struct Case {
-  const char* title;
-  const char* parser;
-  std::string text;
-  ParsedOutput expected;
-};
-
-const Json& tools() {
-  static const Json parsed = *parse_json(
-      R"([{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{
-          "city":{"type":"string"},"days":{"type":"integer"},"ratio":{"type":"number"},"deep":{"type":"boolean"},
-          "xs":{"type":"array"},"opts":{"type":"object"},"note":{"anyOf":[{"type":"string"},{"type":"null"}]},
-          "any":{},"either":{"type":["integer","string"]},"ref":{"$ref":"#/$defs/count"}},
-          "$defs":{"count":{"type":"integer"}}}}}])",
-      "tools");
-  return parsed;
-}
-
-void expect(const std::vector<Case>& cases) {
-  for (const Case& one : cases) {
-    SCOPED_TRACE(std::string(one.parser) + ": " + one.title);
-    OutputParserOptions options;
-    options.tool_parser = one.parser;
-    options.tools = tools();
-    run_every_way(options, one.text, one.expected);
-  }
-}
-
 TEST(ToolParser, Hermes) {
-  expect({
+  expect_tool_calls({
       {"no call", "hermes", "Hello <b> there", {"", "Hello <b> there", {}}},
       {"one",
        "hermes",
@@ -117,7 +89,7 @@ TEST(ToolParser, Hermes) {
 }
 
 TEST(ToolParser, LlamaJson) {
-  expect({
+  expect_tool_calls({
       {"bare",
        "llama3_json",
        R"({"name": "f", "parameters": {"city": "Oslo"}})",
@@ -151,7 +123,7 @@ TEST(ToolParser, LlamaJson) {
 }
 
 TEST(ToolParser, Pythonic) {
-  expect({
+  expect_tool_calls({
       {"two",
        "pythonic",
        R"x([f(city='San "F"', days=3, deep=True, x=None), g()])x",
@@ -164,6 +136,10 @@ TEST(ToolParser, Pythonic) {
        "pythonic",
        "[a.b_c-d(x=1),\n  e(y=-2,)]",
        {"", "", {{"a.b_c-d", R"({"x": 1})"}, {"e", R"({"y": -2})"}}}},
+      {"blanks before a bracket",
+       "pythonic",
+       "[f (a=1), g\n()]",
+       {"", "", {{"f", R"({"a": 1})"}, {"g", "{}"}}}},
       {"prose in brackets", "pythonic", "[see f(1)] there", {"", "[see f(1)] there", {}}},
       {"a positional argument", "pythonic", "[f(1)] there", {"", "[f(1)] there", {}}},
       {"not at the start", "pythonic", "Well: [f(a=1)]", {"", "Well: [f(a=1)]", {}}},
@@ -190,7 +166,7 @@ TEST(ToolParser, Pythonic) {
 }
 
 TEST(ToolParser, Mistral) {
-  expect({
+  expect_tool_calls({
       {"a list",
        "mistral",
        R"([TOOL_CALLS] [{"name": "f", "arguments": {"a": "]"}}, {"name": "g", "arguments": {}}])",
@@ -217,7 +193,7 @@ TEST(ToolParser, DeepSeek) {
   const std::string begin = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>";
   const std::string next = "<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>";
   const std::string end = "<｜tool▁call▁end｜><｜tool▁calls▁end｜>";
-  expect({
+  expect_tool_calls({
       {"v3",
        "deepseek_v3",
        "Hm." + begin + "function<｜tool▁sep｜>f\n```json\n{\"a\": \"```\"}\n```" + next +
@@ -250,7 +226,7 @@ TEST(ToolParser, DeepSeek) {
 TEST(ToolParser, KimiK2) {
   const std::string begin = "<|tool_calls_section_begin|><|tool_call_begin|>";
   const std::string end = "<|tool_call_end|><|tool_calls_section_end|>";
-  expect({
+  expect_tool_calls({
       {"two",
        "kimi_k2",
        "Hm." + begin +
@@ -267,117 +243,8 @@ TEST(ToolParser, KimiK2) {
   });
 }
 
-TEST(ToolParser, QwenCoder) {
-  const std::string call =
-      "<tool_call>\n<function=f>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n"
-      "</parameter>\n</function>\n</tool_call>";
-  expect({
-      {"typed",
-       "qwen3_coder",
-       "Hm.\n" + call + "\n" + call,
-       {"", "Hm.\n", {{"f", R"({"city": "Oslo", "days": 3})"}, {"f", R"({"city": "Oslo", "days": 3})"}}}},
-      {"types",
-       "qwen3_xml",
-       "<tool_call><function=f><parameter=ratio>-3e10</parameter><parameter=deep>True</"
-       "parameter><parameter=xs>[1, "
-       "{'a': None}]</parameter><parameter=opts>{\"deep\": "
-       "true}</parameter><parameter=note>null</parameter>"
-       "<parameter=days>many</parameter><parameter=either>7</parameter><parameter=ref>8</parameter>"
-       "<parameter=new>9</parameter><parameter=any>10</parameter></function></tool_call>",
-       {"",
-        "",
-        {{"f",
-          R"({"ratio": -3e10, "deep": true, "xs": [1, {"a": null}], "opts": {"deep": true}, "note": null, )"
-          R"("days": "many", "either": 7, "ref": 8, "new": "9", "any": "10"})"}}}},
-      {"text with markers, quotes and line ends",
-       "qwen3_coder",
-       "<tool_call>\n<function=f>\n<parameter=city>\n\n a </parameter> <b> \"q\" \\ "
-       "\n</function>\n "
-       "x\n\n</parameter>\n</function>\n</tool_call>",
-       {"", "", {{"f", R"({"city": "\n a </parameter> <b> \"q\" \\ \n</function>\n x\n"})"}}}},
-      {"no arguments",
-       "qwen3_coder",
-       "<tool_call>\n<function=f>\n</function>\n</tool_call>",
-       {"", "", {{"f", "{}"}}}},
-      {"empty argument",
-       "qwen3_coder",
-       "<tool_call><function=f><parameter=city>\n</parameter></function></tool_call>",
-       {"", "", {{"f", R"({"city": ""})"}}}},
-      {"no section",
-       "qwen3_coder",
-       "So <function=f>\n<parameter=days>\n1\n</parameter>\n</function>\n</tool_call>",
-       {"", "So ", {{"f", R"({"days": 1})"}}}},
-      {"no parameter end",
-       "qwen3_coder",
-       "<tool_call><function=f><parameter=days>1</function></tool_call>",
-       {"", "", {{"f", R"({"days": 1})"}}}},
-      {"no function end",
-       "qwen3_coder",
-       "<tool_call><function=f><parameter=days>1</parameter></tool_call>",
-       {"", "", {{"f", R"({"days": 1})"}}}},
-      {"no ends at all",
-       "qwen3_coder",
-       "<tool_call><function=f><parameter=days>1</parameter>",
-       {"", "", {{"f", R"({"days": 1})"}}}},
-      {"cut in a text",
-       "qwen3_coder",
-       "<tool_call><function=f><parameter=city>Os",
-       {"", "", {{"f", R"({"city": "Os)"}}}},
-      {"cut in the name",
-       "qwen3_coder",
-       "a <tool_call>\n<function=ge",
-       {"", "a <tool_call>\n<function=ge", {}}},
-      {"no function", "qwen3_coder", "a <tool_call> b", {"", "a <tool_call> b", {}}},
-      {"seed",
-       "seed_oss",
-       "<seed:tool_call>\n<function=f>\n<parameter=opts>{'deep': True}</parameter>\n</function>\n"
-       "</seed:tool_call>",
-       {"", "", {{"f", R"({"opts": {"deep": true}})"}}}},
-      {"minimax",
-       "minimax_m2",
-       "Hm.\n<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"city\"> "
-       "Oslo\n</parameter>\n</invoke>\n"
-       "<invoke name=\"g\">\n</invoke>\n</minimax:tool_call>",
-       {"", "Hm.\n", {{"f", R"({"city": " Oslo\n"})"}, {"g", "{}"}}}},
-  });
-}
-
-TEST(ToolParser, Glm) {
-  expect({
-      {"lines",
-       "glm45",
-       "Hm.\n<tool_call>f\n<arg_key>city</arg_key>\n<arg_value>7 "
-       "</arg_value>\n<arg_key>xs</arg_key>\n<arg_value>[1, "
-       "2]</arg_value>\n</tool_call>\n<tool_call>g\n</tool_call>",
-       {"", "Hm.\n", {{"f", R"({"city": "7 ", "xs": [1, 2]})"}, {"g", "{}"}}}},
-      {"one line",
-       "glm47",
-       "<tool_call>f<arg_key>city</arg_key><arg_value>a</arg_value> "
-       "b</arg_value></tool_call><tool_call>g</tool_call>",
-       {"", "", {{"f", R"({"city": "a</arg_value> b"})"}, {"g", "{}"}}}},
-      {"not declared",
-       "glm47",
-       "<tool_call>h<arg_key>a</arg_key><arg_value>{'x': "
-       "1}</arg_value><arg_key>b</arg_key><arg_value>two "
-       "words</arg_value></tool_call>",
-       {"", "", {{"h", R"({"a": {"x": 1}, "b": "two words"})"}}}},
-      {"a mention",
-       "glm45",
-       "The <tool_call> tag and <tool_call>{}</tool_call>",
-       {"", "The <tool_call> tag and <tool_call>{}</tool_call>", {}}},
-      {"cut in a number",
-       "glm45",
-       "<tool_call>f\n<arg_key>days</arg_key>\n<arg_value>12",
-       {"", "", {{"f", R"({"days": 12)"}}}},
-      {"stray text",
-       "glm45",
-       "<tool_call>f\nhm <arg_key>days</arg_key><arg_value>1</arg_value></tool_call>",
-       {"", "hm ", {{"f", R"({"days": 1})"}}}},
-  });
-}
-
 TEST(ToolParser, Harmony) {
-  expect({
+  expect_tool_calls({
       {"analysis, call",
        "openai",
        "<|channel|>analysis<|message|>Hm <b>.<|end|><|start|>assistant<|channel|>commentary "
@@ -402,24 +269,12 @@ TEST(ToolParser, Harmony) {
        {"{\"q\": 1}", "", {}}},
       {"no header", "openai", "Just text", {"", "Just text", {}}},
       {"cut", "openai", "<|channel|>commentary to=functions.f<|message|>{\"a", {"", "", {{"f", "{\"a"}}}},
+      {"text and blanks between messages",
+       "openai",
+       "<|channel|>final<|message|>a<|end|> \n x y<|start|>assistant<|channel|>"
+       "final<|message|>b",
+       {"", "ax yb", {}}},
       {"cut header", "openai", "<|channel|>final<|message|>a<|end|><|start|>assistant<|chan", {"", "a", {}}},
-  });
-}
-
-TEST(ToolParser, OthersByTheirTemplates) {
-  expect({
-      {"granite",
-       "granite",
-       R"(<|tool_call|>[{"name": "f", "arguments": {"a": 1}}])",
-       {"", "", {{"f", R"({"a": 1})"}}}},
-      {"internlm",
-       "internlm",
-       R"(Hm<|action_start|><|plugin|>{"name": "f", "parameters": {"a": 1}}<|action_end|>)",
-       {"", "Hm", {{"f", R"({"a": 1})"}}}},
-      {"minicpm5",
-       "minicpm5",
-       "<function name=\"f\"><param name=\"days\">3</param></function>",
-       {"", "", {{"f", R"({"days": 3})"}}}},
   });
 }
 
