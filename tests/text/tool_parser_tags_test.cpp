@@ -51,6 +51,18 @@ TEST(ToolParser, QwenCoder) {
        "qwen3_coder",
        "<tool_call><function=f><parameter=days>1</function></tool_call>",
        {"", "", {{"f", R"({"days": 1})"}}}},
+      {"no parameter end before the next",
+       "qwen3_coder",
+       "<tool_call>\n<function=f>\n<parameter=city>\nOslo\n<parameter=days>\n3\n<parameter=deep>\ntrue\n</"
+       "parameter>\n"
+       "</function>\n</tool_call>",
+       {"", "", {{"f", R"({"city": "Oslo", "days": 3, "deep": true})"}}}},
+      {"a parameter tag that is text",
+       "qwen3_coder",
+       "<tool_call>\n<function=f>\n<parameter=city>\nOslo\n<parameter=other>\n "
+       "<parameter=days>\n<parameter=city>\n"
+       "</parameter>\n</function>\n</tool_call>",
+       {"", "", {{"f", R"({"city": "Oslo\n<parameter=other>\n <parameter=days>\n<parameter=city>"})"}}}},
       {"no function end",
        "qwen3_coder",
        "<tool_call><function=f><parameter=days>1</parameter></tool_call>",

@@ -21,6 +21,9 @@ class ArgumentTypes {
  public:
   explicit ArgumentTypes(Json tools) : tools_(std::move(tools)) {}
 
+  bool is_declared(std::string_view tool, std::string_view parameter) const {
+    return schema_of(tool, parameter).parameter != nullptr;
+  }
   /// True when the value is a string whatever it reads, so that it can be passed on as it arrives.
   bool is_text(std::string_view tool, std::string_view parameter, UntypedValue untyped) const;
   /// JSON text of the value. A text that does not fit its declared type is a string.

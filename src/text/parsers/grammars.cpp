@@ -8,6 +8,7 @@ constexpr JsonGrammar kHermes = {.opens = {"<tool_call>"}, .close = "</tool_call
 constexpr JsonGrammar kLlamaJson = {.opens = {"<|python_tag|>", "<|python_start|>", "<|python_end|>"},
                                     .close = {},
                                     .from_start = true,
+                                    .within_text = true,
                                     .drops_opens = true,
                                     .needs_arguments = true};
 constexpr JsonGrammar kGranite = {.opens = {"<|tool_call|>", "<tool_call>"},

@@ -50,8 +50,12 @@ class JsonCallParser : public ToolParser {
   bool read_content(DeltaSink& sink) {
     const std::string_view text = pending_.view();
     // A close marker is layout only after calls; elsewhere it is text.
-    const std::string_view markers[] = {grammar_.opens[0], grammar_.opens[1], grammar_.opens[2],
-                                        section_has_calls_ ? grammar_.close : std::string_view()};
+    const std::string_view markers[] = {grammar_.opens[0],
+                                        grammar_.opens[1],
+                                        grammar_.opens[2],
+                                        section_has_calls_ ? grammar_.close : std::string_view(),
+                                        grammar_.within_text ? "{\"name\":" : std::string_view(),
+                                        grammar_.within_text ? "{\"type\":" : std::string_view()};
     const MarkerHit hit = find_marker(text, markers);
     sink.content(text.substr(0, hit.at));
     if (hit.marker < 0) {
@@ -59,6 +63,12 @@ class JsonCallParser : public ToolParser {
       return false;
     }
     section_has_calls_ = false;
+    if (hit.marker > 3) {
+      pending_.drop(hit.at);
+      reader_.start();
+      state_ = State::kObject;
+      return true;
+    }
     if (hit.marker != 3) {
       state_ = State::kGap;
       if (!grammar_.drops_opens) raw_ = markers[hit.marker];

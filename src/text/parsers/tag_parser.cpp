@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tool calls whose arguments are tagged texts: qwen3_coder, GLM, MiniMax M2, Seed-OSS, DeepSeek V3.2.
 #include <array>
+#include <set>
 #include <string>
 
 #include "text/parsers/tool_parser.h"
@@ -37,12 +38,15 @@ class TagParser : public ToolParser {
         if (!raw_.empty()) sink.content(text);
         break;
       case State::kBody:
-        if (num_parameters_ > 0) sink.arguments("}");
+        if (!keys_.empty()) sink.arguments("}");
         break;
       case State::kAfterValue:
         end_value(sink);
         sink.arguments("}");
         break;
+      case State::kMaybeKey:
+        add_value(gap_, sink);
+        [[fallthrough]];
       case State::kValue:
         add_value(text, sink);
         if (!streams_) end_value(sink);
@@ -75,12 +79,25 @@ class TagParser : public ToolParser {
         return read_value(sink);
       case State::kAfterValue:
         return read_after_value(sink);
+      case State::kMaybeKey:
+        return read_maybe_key(sink);
     }
     return false;
   }
 
  private:
-  enum class State { kContent, kOuter, kName, kBody, kStray, kKey, kValueOpen, kValue, kAfterValue };
+  enum class State {
+    kContent,
+    kOuter,
+    kName,
+    kBody,
+    kStray,
+    kKey,
+    kValueOpen,
+    kValue,
+    kAfterValue,
+    kMaybeKey
+  };
 
   /// Takes `marker` off the start of what is pending; nothing when more text must tell.
   std::optional<bool> take(std::string_view marker) {
@@ -168,14 +185,14 @@ class TagParser : public ToolParser {
     name_ = std::string(name);
     raw_.clear();
     section_has_calls_ = true;
-    num_parameters_ = 0;
+    keys_.clear();
     sink.begin_call(name_);
     state_ = State::kBody;
     return true;
   }
 
   void end_call(DeltaSink& sink) {
-    sink.arguments(num_parameters_ == 0 ? "{}" : "}");
+    sink.arguments(keys_.empty() ? "{}" : "}");
     state_ = grammar_.outer_open.empty() ? State::kContent : State::kOuter;
   }
 
@@ -270,7 +287,8 @@ class TagParser : public ToolParser {
   }
 
   void begin_member(DeltaSink& sink) {
-    std::string text = num_parameters_++ == 0 ? "{" : ", ";
+    std::string text = keys_.empty() ? "{" : ", ";
+    keys_.insert(key_);
     sink.arguments(text + json_string(key_) + ": ");
   }
 
@@ -307,7 +325,8 @@ class TagParser : public ToolParser {
 
   bool read_value(DeltaSink& sink) {
     const std::string_view text = pending_.view();
-    const std::string_view ends[] = {grammar_.value_close, grammar_.call_close};
+    const std::string_view ends[] = {grammar_.value_close, grammar_.call_close,
+                                     grammar_.trims_newlines ? grammar_.key_open : std::string_view()};
     const MarkerHit hit = find_marker(text, ends);
     add_value(text.substr(0, hit.at), sink);
     pending_.drop(hit.at);
@@ -315,7 +334,28 @@ class TagParser : public ToolParser {
     gap_ = ends[hit.marker];
     is_gap_call_close_ = hit.marker == 1;
     pending_.drop(gap_.size());
-    state_ = State::kAfterValue;
+    state_ = hit.marker == 2 ? State::kMaybeKey : State::kAfterValue;
+    return true;
+  }
+
+  /// The end of a value may be missing: at the start of a line a declared key that has not come yet goes on.
+  bool read_maybe_key(DeltaSink& sink) {
+    const std::string_view text = pending_.view();
+    const std::string_view ends[] = {grammar_.key_close, "\n"};
+    const MarkerHit hit = find_marker(text, ends);
+    gap_ += text.substr(0, hit.at);
+    pending_.drop(hit.at);
+    if (hit.marker < 0 && gap_.size() <= kMaxNameBytes) return false;
+    const std::string key(unquoted(std::string_view(gap_).substr(grammar_.key_open.size())));
+    if (hit.marker == 0 && value_.ends_with('\n') && !keys_.contains(key) && types_.is_declared(name_, key)) {
+      pending_.drop(grammar_.key_close.size());
+      end_value(sink);
+      key_ = key;
+      begin_value(sink);
+    } else {
+      add_value(gap_, sink);
+      state_ = State::kValue;
+    }
     return true;
   }
 
@@ -349,8 +389,8 @@ class TagParser : public ToolParser {
   ArgumentTypes types_;
   State state_ = State::kContent;
   bool section_has_calls_ = false;
-  int num_parameters_ = 0;
-  std::string raw_;  // since the section or call opened, kept until the call begins
+  std::set<std::string> keys_;  // of the call so far
+  std::string raw_;             // since the section or call opened, kept until the call begins
   std::string name_;
   std::string key_;  // with its attributes until the key is whole
   bool is_attribute_text_ = false;

@@ -35,6 +35,7 @@ struct JsonGrammar {
   std::string_view opens[3] = {};  // any of them opens a section; unused ones are empty
   std::string_view close = {};     // ends a section; empty: it ends where no further object follows
   bool from_start = false;         // an object may also come first in the answer, without a marker
+  bool within_text = false;        // ... or within content, where its first member is a name or a type
   bool drops_opens = false;        // the opens are layout before plain text too
   bool needs_arguments = false;    // an object without arguments is content, not a call
 };
