@@ -2,7 +2,9 @@
 // Reasoning told from content, and the two stages together.
 #include <gtest/gtest.h>
 
+#include "tests/testing/golden.h"
 #include "tests/text/output_runs.h"
+#include "text/text.h"
 
 namespace plimsoll::text {
 namespace {
@@ -56,6 +58,12 @@ TEST(ReasoningParser, FindsWhereReasoningEnds) {
        "a</think>b",
        {"", "<think>a</think>b", {}}},
       {"own tags", "seed_oss", "", kByParser, "<seed:think>a</seed:think>b", {"a", "b", {}}},
+      {"harmony, calls not read",
+       "openai_gptoss",
+       "",
+       kByParser,
+       "<|channel|>commentary to=functions.f<|message|>{}<|call|>",
+       {"", "{}", {}}},
       {"harmony",
        "openai_gptoss",
        "",
@@ -170,6 +178,31 @@ TEST(OutputParser, NeedsSpecialTokensWhereMarkersAreSome) {
   EXPECT_FALSE((*make_output_parser(options))->needs_special_tokens());
   options.tool_parser = "kimi_k2";
   EXPECT_TRUE((*make_output_parser(options))->needs_special_tokens());
+}
+
+TEST(OutputParser, FollowsAStreamOfTokens) {
+  const auto artifact = artifact::open(testing::golden_path("tokenizers_tiny/bpe_qwen2/tokenizer.json"));
+  ASSERT_TRUE(artifact);
+  const auto tokenizer = load_tokenizer(**artifact);
+  ASSERT_TRUE(tokenizer);
+  OutputParserOptions options;
+  options.reasoning_parser = "qwen3";
+  options.tool_parser = "hermes";
+  const std::string text =
+      "<think>\n날씨 <b>?\n</think>\n\nSo 🍲.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"city\": "
+      "\"서울 🍲\"}}\n"
+      "</tool_call>\n<tool_call>\n{\"name\": \"g\"}\n</tool_call>";
+  std::vector<std::string> pieces;
+  StreamDecoder decoder(*tokenizer, false);
+  for (const TokenId id : (*tokenizer)->encode(text)) {
+    if (auto piece = decoder.push(id)) pieces.push_back(*std::move(piece));
+  }
+  pieces.push_back(decoder.flush());
+  EXPECT_GT(pieces.size(), 20U);
+  const ParsedOutput expected = {
+      "\n날씨 <b>?\n", "\n\nSo 🍲.\n", {{"f", R"({"city": "서울 🍲"})"}, {"g", "{}"}}};
+  EXPECT_EQ(run_pieces(options, {pieces.begin(), pieces.end()}), expected);
+  EXPECT_EQ(run_pieces(options, {text}), expected);
 }
 
 }  // namespace

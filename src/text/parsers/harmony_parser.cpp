@@ -90,9 +90,9 @@ void HarmonyParser::begin_message(DeltaSink& sink) {
   const std::string_view channel = word_after(header_, kChannelMarker);
   const std::string_view recipient = word_after(header_, "to=");
   if (recipient.starts_with(kFunctions) && recipient.size() > kFunctions.size()) {
-    target_ = Target::kCall;
+    target_ = reads_calls_ ? Target::kCall : Target::kContent;
     has_arguments_ = false;
-    sink.begin_call(std::string(recipient.substr(kFunctions.size())));
+    if (reads_calls_) sink.begin_call(std::string(recipient.substr(kFunctions.size())));
   } else if (channel == "analysis" || !recipient.empty()) {
     // Calls of the model's built-in tools (browser, python) belong to its reasoning.
     target_ = Target::kReasoning;

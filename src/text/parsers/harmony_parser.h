@@ -13,6 +13,8 @@ namespace plimsoll::text {
 
 class HarmonyParser {
  public:
+  /// `reads_calls` false: a call's arguments are content.
+  explicit HarmonyParser(bool reads_calls) : reads_calls_(reads_calls) {}
   void push(std::string_view text, DeltaSink& sink);
   void finish(DeltaSink& sink);
 
@@ -29,6 +31,7 @@ class HarmonyParser {
   void body(std::string_view text, DeltaSink& sink);
   void end_message(DeltaSink& sink);
 
+  bool reads_calls_;
   Pending pending_;
   State state_ = State::kStart;
   Target target_ = Target::kContent;

@@ -73,6 +73,7 @@ class StagedParser : public OutputParser {
 
 class HarmonyOutputParser : public OutputParser {
  public:
+  explicit HarmonyOutputParser(bool reads_calls) : parser_(reads_calls) {}
   OutputDelta push(std::string_view text) override {
     parser_.push(text, sink_);
     return sink_.take();
@@ -134,7 +135,9 @@ Result<std::unique_ptr<OutputParser>> make_output_parser(const OutputParserOptio
             tool->name, reasoning->name),
         {}, "pair openai with openai_gptoss");
   }
-  if (has_harmony_tools || has_harmony_reasoning) return std::make_unique<HarmonyOutputParser>();
+  if (has_harmony_tools || has_harmony_reasoning) {
+    return std::make_unique<HarmonyOutputParser>(has_harmony_tools);
+  }
 
   std::unique_ptr<ReasoningSplitter> splitter;
   std::string_view prefix;
