@@ -70,24 +70,11 @@ std::string_view trimmed(std::string_view text) {
 }
 
 /// What ends a turn in the templates here; a server cuts its answer at these tokens.
-constexpr std::string_view kTurnEnds[] = {"<|im_end|>",
-                                          "<｜end▁of▁sentence｜>",
-                                          "</s>",
-                                          "<|eot_id|>",
-                                          "<|eom_id|>",
-                                          "<|eot|>",
-                                          "<|end_of_text|>",
-                                          "[e~[",
-                                          "<seed:eos>",
-                                          "<|role_end|>",
-                                          "</assistant>",
-                                          "<|observation|>",
-                                          "<|return|>",
-                                          "<SPECIAL_12>",
-                                          "<sep>",
-                                          "<｜hy_eos:opensource｜>",
-                                          "<|end|>\n",
-                                          "<|user|>"};
+constexpr std::string_view kTurnEnds[] = {
+    "<|im_end|>",   "<｜end▁of▁sentence｜>",   "</s>",       "<|eot_id|>",     "<|eom_id|>",
+    "<|eot|>",      "<|end_of_text|>",         "[e~[",       "<seed:eos>",     "<|role_end|>",
+    "</assistant>", "<|observation|>",         "<|return|>", "<|end_of_msg|>", "<SPECIAL_12>",
+    "<sep>",        "<｜hy_eos:opensource｜>", "<|end|>\n",  "<|user|>"};
 
 struct Rendered {
   std::string prompt;
@@ -262,7 +249,7 @@ TEST(OutputParserTemplates, SuggestsTheParsersThatTheModelsAreServedWith) {
       {"GLM-4.7-Flash", "glm47", "glm47"},
       {"moonshotai-Kimi-K2", "kimi_k2", ""},
       {"Kimi-K2-Thinking", "kimi_k2", "kimi_k2"},
-      {"Kimi-K3", "", ""},
+      {"Kimi-K3", "kimi_k3", "kimi_k3"},
       {"MiniMax-M2", "minimax_m2", "minimax_m2"},
       {"MiniMax-M3", "", ""},
       {"meta-llama-Llama-3.1-8B-Instruct", "llama3_json", ""},

@@ -278,6 +278,23 @@ TEST(ToolParser, Harmony) {
   });
 }
 
+TEST(ToolParser, GivesUpLongHeadersAtTheSameByte) {
+  const std::string long_name(3000, 'x');
+  for (const std::string_view name : tool_parser_names()) {
+    for (const std::string_view start :
+         {"<tool_call>", "<tool_call>\n<function=", "<tool_call>\n<function=f><parameter=",
+          "<tool_call>\n<function=f><parameter=a>\n<parameter=", "<tool_call>f\n<arg_key>", "[TOOL_CALLS]",
+          "[", "<|tool_call_begin|>", "<|channel|>",
+          "<minimax:tool_call><invoke name=\"f\"><parameter name="}) {
+      OutputParserOptions options;
+      options.tool_parser = name;
+      run_every_way(options,
+                    std::string(start) + long_name + " <tool_call> <parameter=b> {\"a\": 1} </tool_call>");
+      run_every_way(options, std::string(start) + long_name + "<tool_call>>[ARGS]{}</function></arg_key>");
+    }
+  }
+}
+
 TEST(ToolParser, TakesWorkLinearInTheText) {
   // Bytes that no state settles, one per push: quadratic work would take minutes, not a second.
   struct {

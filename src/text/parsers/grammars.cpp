@@ -85,7 +85,8 @@ constexpr TagGrammar kDeepSeekV32 = {.outer_open = "<｜DSML｜function_calls>",
                                      .key_close = ">",
                                      .value_open = {},
                                      .value_close = "</｜DSML｜parameter>",
-                                     .string_attribute = true};
+                                     .text_attribute = "string=\"true\"",
+                                     .json_attribute = "string=\"false\""};
 constexpr TagGrammar kDeepSeekV4 = {.outer_open = "<｜DSML｜tool_calls>",
                                     .outer_close = "</｜DSML｜tool_calls>",
                                     .call_open = "<｜DSML｜invoke name=",
@@ -95,7 +96,8 @@ constexpr TagGrammar kDeepSeekV4 = {.outer_open = "<｜DSML｜tool_calls>",
                                     .key_close = ">",
                                     .value_open = {},
                                     .value_close = "</｜DSML｜parameter>",
-                                    .string_attribute = true};
+                                    .text_attribute = "string=\"true\"",
+                                    .json_attribute = "string=\"false\""};
 constexpr TagGrammar kGlm = {.outer_open = {},
                              .outer_close = {},
                              .call_open = "<tool_call>",
@@ -127,6 +129,21 @@ constexpr TagGrammar kMiniCpm5 = {.outer_open = {},
                                   .value_close = "</param>",
                                   .takes_cdata = true};
 
+constexpr TagGrammar kKimiK3 = {
+    .outer_open = "<|open|>tools<|sep|>",
+    .outer_close = "<|close|>tools<|sep|>",
+    .call_open = "<|open|>call tool=",
+    .name_close = "<|sep|>",
+    .call_close = "<|close|>call<|sep|>",
+    .key_open = "<|open|>argument key=",
+    .key_close = "<|sep|>",
+    .value_open = {},
+    .value_close = "<|close|>argument<|sep|>",
+    .call_needs_outer = true,
+    .text_attribute = "type=\"string\"",
+    .json_attribute = "type=",
+    .layout = {"<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"}};
+
 constexpr PythonicGrammar kPythonic = {.open = {}, .close = {}, .from_start = true};
 constexpr PythonicGrammar kLlama4Pythonic = {
     .open = "<|python_start|>", .close = "<|python_end|>", .from_start = true};
@@ -150,6 +167,7 @@ constexpr ToolFormat kToolFormats[] = {
     {"glm45", kGlm},
     {"glm47", kGlm},
     {"kimi_k2", kKimiK2},
+    {"kimi_k3", kKimiK3},
     {"minimax_m2", kMiniMaxM2},
     {"seed_oss", kSeedOss},
     {"granite", kGranite},
@@ -192,6 +210,10 @@ constexpr ReasoningFormat kReasoningFormats[] = {
     {"mistral", ReasoningGrammar{.open = "[THINK]", .close = "[/THINK]", .untagged = Untagged::kContent}},
     {"kimi_k2",
      ReasoningGrammar{.open = "<think>", .close = "</think>", .call_open = "<|tool_calls_section_begin|>"}},
+    {"kimi_k3", ReasoningGrammar{.open = "<|open|>think<|sep|>",
+                                 .close = "<|close|>think<|sep|>",
+                                 .content_open = "<|open|>response<|sep|>",
+                                 .call_open = "<|open|>tools<|sep|>"}},
     {"minimax_m2",
      ReasoningGrammar{.open = "<think>", .close = "</think>", .call_open = "<minimax:tool_call>"}},
     {"minimax_m2_append_think", KeepGrammar{"<think>"}},

@@ -71,16 +71,14 @@ bool HarmonyParser::read_start() {
 bool HarmonyParser::read_header(DeltaSink& sink) {
   const std::string_view text = pending_.view();
   const MarkerHit hit = find_marker(text, {&kMessageMarker, 1});
-  header_ += text.substr(0, hit.at);
-  pending_.drop(hit.at);
-  if (hit.marker < 0) {
-    if (header_.size() <= kMaxHeaderBytes) return false;
+  if (pending_.move_to(header_, hit.at, kMaxHeaderBytes)) {
     sink.content(header_);
     header_.clear();
     target_ = Target::kContent;
     state_ = State::kBody;
     return true;
   }
+  if (hit.marker < 0) return false;
   pending_.drop(kMessageMarker.size());
   begin_message(sink);
   return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/parsers/markers.h"
 
+#include <algorithm>
+
 namespace plimsoll::text {
 
 void Pending::append(std::string_view text) {
@@ -10,6 +12,13 @@ void Pending::append(std::string_view text) {
     at_ = 0;
   }
   data_ += text;
+}
+
+bool Pending::move_to(std::string& to, std::size_t num_bytes, std::size_t limit) {
+  const std::size_t num_moved = std::min(num_bytes, limit + 1 - std::min(limit, to.size()));
+  to += view().substr(0, num_moved);
+  drop(num_moved);
+  return to.size() > limit;
 }
 
 Match match_at(std::string_view text, std::string_view marker) {

@@ -16,6 +16,9 @@ class Pending {
   void append(std::string_view text);
   std::string_view view() const { return std::string_view(data_).substr(at_); }
   void drop(std::size_t num_bytes) { at_ += num_bytes; }
+  /// Moves the first `num_bytes` to the end of `to`, but stops, and says true, when `to` is one byte over
+  /// `limit`: at the same byte however the text was cut.
+  bool move_to(std::string& to, std::size_t num_bytes, std::size_t limit);
 
  private:
   std::string data_;

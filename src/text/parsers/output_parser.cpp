@@ -181,6 +181,8 @@ ReasoningStart reasoning_start_of(std::string_view reasoning_parser, std::string
   const auto* grammar = format ? std::get_if<ReasoningGrammar>(&format->grammar) : nullptr;
   const std::string_view text = trimmed(prompt);
   if (grammar && text.ends_with(grammar->open)) return ReasoningStart::kOpen;
+  const bool has_content_open = grammar && !grammar->content_open.empty();
+  if (has_content_open && text.ends_with(grammar->content_open)) return ReasoningStart::kClosed;
   if (grammar && text.ends_with(grammar->close)) return ReasoningStart::kClosed;
   return ReasoningStart::kByParser;
 }

@@ -21,6 +21,7 @@ struct ReasoningGrammar {
     kContent,    // until a start tag comes
     kNone,       // content; only the prompt opens the reasoning
   } untagged = Untagged::kReasoning;
+  std::string_view content_open = {};  // at the end of a prompt it says that there is no reasoning
   std::string_view call_open = {};  // ends the reasoning too, when tool calls are parsed; empty: nothing does
   std::string_view call_follows[2] =
       {};  // ... provided one of these follows it; both empty: whatever follows

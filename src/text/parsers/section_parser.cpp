@@ -31,8 +31,6 @@ Header parsed_header(std::string_view text, const SectionGrammar& grammar) {
     case HeaderForm::kNameId:
       return {std::string(first),
               is_split && !second.empty() ? std::optional(std::string(second)) : std::nullopt};
-    case HeaderForm::kIdName:
-      return {std::string(second), std::string(first)};
     case HeaderForm::kNameIndex: {
       std::string_view name = first;
       if (name.starts_with("functions.")) name.remove_prefix(10);
@@ -194,10 +192,10 @@ class SectionParser : public ToolParser {
     ends[kNumMarkers] = grammar_.arguments_open[0];
     ends[kNumMarkers + 1] = grammar_.arguments_open[1];
     const MarkerHit hit = find_marker(text, ends);
-    header_ += text.substr(0, hit.at);
-    raw_ += text.substr(0, hit.at);
-    pending_.drop(hit.at);
-    if (header_.size() > kMaxHeaderBytes) {
+    const std::size_t num_before = header_.size();
+    const bool is_too_long = pending_.move_to(header_, hit.at, kMaxHeaderBytes);
+    raw_ += std::string_view(header_).substr(num_before);
+    if (is_too_long) {
       give_up(sink);
       return true;
     }

@@ -17,6 +17,7 @@ struct Rule {
 constexpr Rule kToolRules[] = {
     {"openai", {"<|channel|>", "<|message|>", "functions."}, {}, {}},
     {"kimi_k2", {"<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"}, {}, {}},
+    {"kimi_k3", {"<|open|>", "<|sep|>", "call"}, {}, {}},
     {"deepseek_v4", {"DSML", "tool_calls"}, {"function_calls"}, {}},
     {"deepseek_v32", {"DSML", "function_calls"}, {}, {}},
     {"deepseek_v3", {"<｜tool▁calls▁begin｜>", "```json"}, {}, {}},
@@ -51,6 +52,7 @@ constexpr Rule kReasoningRules[] = {
     {"seed_oss", {"<seed:think>"}, {}, {}},
     {"hy_v3", {"think{}", "arg_key{}"}, {}, {}},
     {"kimi_k2", {"<think>", "<|tool_calls_section_begin|>"}, {}, {}},
+    {"kimi_k3", {"<|open|>", "<|sep|>", "think"}, {}, {}},
     {"minimax_m2", {"<think>", "minimax:tool_call"}, {}, {}},
     {"deepseek_v4", {"<think>", "DSML"}, {"function_calls"}, {}},
     {"deepseek_v3", {"<think>", "DSML"}, {}, {}},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tool calls whose arguments are tagged texts: qwen3_coder, GLM, MiniMax M2, Seed-OSS, DeepSeek V3.2.
 #include <array>
-#include <set>
 #include <string>
 
+#include "text/parsers/tagged_arguments.h"
 #include "text/parsers/tool_parser.h"
 
 namespace plimsoll::text {
@@ -11,19 +11,9 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 1024;  // names are at most 64 characters in OpenAI's API
 
-constexpr std::string_view kCdataOpen = "<![CDATA[";
-constexpr std::string_view kCdataClose = "]]>";
-
-std::string_view unquoted(std::string_view text) {
-  text = trimmed(text);
-  if (text.empty() || (text.front() != '"' && text.front() != '\'')) return text;
-  const std::size_t end = text.find(text.front(), 1);
-  return text.substr(1, end == std::string_view::npos ? std::string_view::npos : end - 1);
-}
-
 class TagParser : public ToolParser {
  public:
-  TagParser(const TagGrammar& grammar, const Json& tools) : grammar_(grammar), types_(tools) {}
+  TagParser(const TagGrammar& grammar, const Json& tools) : grammar_(grammar), arguments_(grammar, tools) {}
 
   void finish(DeltaSink& sink) override {
     const std::string_view text = pending_.view();
@@ -35,21 +25,22 @@ class TagParser : public ToolParser {
       case State::kOuter:
       case State::kName:
         sink.content(raw_);
+        if (state_ == State::kName) sink.content(name_);
         if (!raw_.empty()) sink.content(text);
         break;
       case State::kBody:
-        if (!keys_.empty()) sink.arguments("}");
+        if (!arguments_.is_empty()) arguments_.end_call(sink);
         break;
       case State::kAfterValue:
-        end_value(sink);
-        sink.arguments("}");
+        arguments_.end_value(sink);
+        arguments_.end_call(sink);
         break;
       case State::kMaybeKey:
-        add_value(gap_, sink);
+        arguments_.add(gap_, sink);
         [[fallthrough]];
       case State::kValue:
-        add_value(text, sink);
-        if (!streams_) end_value(sink);
+        arguments_.add(text, sink);
+        arguments_.cut_value(sink);
         break;
       case State::kKey:
       case State::kValueOpen:
@@ -126,13 +117,16 @@ class TagParser : public ToolParser {
     // A close marker is layout only after calls; elsewhere it is text.
     const std::string_view markers[] = {grammar_.outer_open,
                                         has_bare_calls ? grammar_.call_open : std::string_view(),
-                                        section_has_calls_ ? grammar_.outer_close : std::string_view()};
+                                        section_has_calls_ ? grammar_.outer_close : std::string_view(),
+                                        grammar_.layout[0],
+                                        grammar_.layout[1],
+                                        grammar_.layout[2]};
     const MarkerHit hit = find_marker(text, markers);
     sink.content(text.substr(0, hit.at));
     pending_.drop(hit.at);
     if (hit.marker < 0) return false;
     pending_.drop(markers[hit.marker].size());
-    section_has_calls_ = hit.marker == 1 && section_has_calls_;
+    section_has_calls_ = (hit.marker == 1 || hit.marker > 2) && section_has_calls_;
     if (hit.marker < 2) {
       raw_ = markers[hit.marker];
       name_.clear();
@@ -172,12 +166,11 @@ class TagParser : public ToolParser {
     const std::string_view text = pending_.view();
     const std::string_view ends[] = {grammar_.name_close, grammar_.key_open, grammar_.call_close};
     const MarkerHit hit = find_marker(text, ends);
-    name_ += text.substr(0, hit.at);
-    raw_ += text.substr(0, hit.at);
-    pending_.drop(hit.at);
-    if (hit.marker < 0 && name_.size() <= kMaxNameBytes) return false;
+    const bool is_too_long = pending_.move_to(name_, hit.at, kMaxNameBytes);
+    if (hit.marker < 0 && !is_too_long) return false;
+    raw_ += name_;
     const std::string_view name = unquoted(name_);
-    if (hit.marker < 0 || name.empty() || name.find_first_of(" \n{}<>\"") != std::string_view::npos) {
+    if (is_too_long || name.empty() || name.find_first_of(" \n{}<>\"") != std::string_view::npos) {
       give_up(sink);
       return true;
     }
@@ -185,14 +178,14 @@ class TagParser : public ToolParser {
     name_ = std::string(name);
     raw_.clear();
     section_has_calls_ = true;
-    keys_.clear();
+    arguments_.begin_call(name_);
     sink.begin_call(name_);
     state_ = State::kBody;
     return true;
   }
 
   void end_call(DeltaSink& sink) {
-    sink.arguments(keys_.empty() ? "{}" : "}");
+    arguments_.end_call(sink);
     state_ = grammar_.outer_open.empty() ? State::kContent : State::kOuter;
   }
 
@@ -239,18 +232,13 @@ class TagParser : public ToolParser {
   bool read_key(DeltaSink& sink) {
     const std::string_view text = pending_.view();
     const MarkerHit hit = find_marker(text, {&grammar_.key_close, 1});
-    key_ += text.substr(0, hit.at);
-    pending_.drop(hit.at);
-    if (hit.marker < 0) {
-      if (key_.size() <= kMaxNameBytes) return false;
+    if (pending_.move_to(key_, hit.at, kMaxNameBytes)) {
       sink.content(key_);
-      state_ = State::kBody;
+      state_ = State::kStray;
       return true;
     }
+    if (hit.marker < 0) return false;
     pending_.drop(grammar_.key_close.size());
-    is_attribute_text_ = key_.find("string=\"true\"") != std::string::npos;
-    is_attribute_json_ = !is_attribute_text_ && key_.find("string=\"false\"") != std::string::npos;
-    key_ = std::string(unquoted(key_));
     if (grammar_.value_open.empty()) {
       begin_value(sink);
     } else {
@@ -272,55 +260,8 @@ class TagParser : public ToolParser {
   }
 
   void begin_value(DeltaSink& sink) {
-    const bool has_attribute = grammar_.string_attribute && (is_attribute_text_ || is_attribute_json_);
-    streams_ = has_attribute ? is_attribute_text_ : types_.is_text(name_, key_, grammar_.untyped);
-    // Whether the value is wrapped shows at its end.
-    if (grammar_.takes_cdata) streams_ = false;
-    value_.clear();
-    gap_.clear();
-    is_value_start_ = true;
+    arguments_.begin_value(key_, sink);
     state_ = State::kValue;
-    if (streams_) {
-      begin_member(sink);
-      sink.arguments("\"");
-    }
-  }
-
-  void begin_member(DeltaSink& sink) {
-    std::string text = keys_.empty() ? "{" : ", ";
-    keys_.insert(key_);
-    sink.arguments(text + json_string(key_) + ": ");
-  }
-
-  /// Part of a value's text. value_ holds all of it, or, of a text that is passed on, the line end that may
-  /// turn out to be layout.
-  void add_value(std::string_view text, DeltaSink& sink) {
-    if (text.empty()) return;
-    if (is_value_start_ && grammar_.trims_newlines && text.front() == '\n') text.remove_prefix(1);
-    is_value_start_ = false;
-    value_ += text;
-    if (!streams_) return;
-    const std::size_t num_held = grammar_.trims_newlines && value_.ends_with('\n') ? 1 : 0;
-    std::string escaped;
-    append_json_escaped(escaped, std::string_view(value_).substr(0, value_.size() - num_held));
-    sink.arguments(escaped);
-    value_.erase(0, value_.size() - num_held);
-  }
-
-  void end_value(DeltaSink& sink) {
-    if (streams_) {
-      sink.arguments("\"");
-      return;
-    }
-    begin_member(sink);
-    std::string_view text = value_;
-    if (grammar_.trims_newlines && text.ends_with('\n')) text.remove_suffix(1);
-    if (grammar_.takes_cdata && text.starts_with(kCdataOpen) && text.ends_with(kCdataClose) &&
-        text.size() >= kCdataOpen.size() + kCdataClose.size()) {
-      text = text.substr(kCdataOpen.size(), text.size() - kCdataOpen.size() - kCdataClose.size());
-    }
-    const bool is_json = grammar_.string_attribute && is_attribute_json_;
-    sink.arguments(is_json ? json_of_untyped(text) : types_.to_json(name_, key_, text, grammar_.untyped));
   }
 
   bool read_value(DeltaSink& sink) {
@@ -328,7 +269,7 @@ class TagParser : public ToolParser {
     const std::string_view ends[] = {grammar_.value_close, grammar_.call_close,
                                      grammar_.trims_newlines ? grammar_.key_open : std::string_view()};
     const MarkerHit hit = find_marker(text, ends);
-    add_value(text.substr(0, hit.at), sink);
+    arguments_.add(text.substr(0, hit.at), sink);
     pending_.drop(hit.at);
     if (hit.marker < 0) return false;
     gap_ = ends[hit.marker];
@@ -343,17 +284,16 @@ class TagParser : public ToolParser {
     const std::string_view text = pending_.view();
     const std::string_view ends[] = {grammar_.key_close, "\n"};
     const MarkerHit hit = find_marker(text, ends);
-    gap_ += text.substr(0, hit.at);
-    pending_.drop(hit.at);
-    if (hit.marker < 0 && gap_.size() <= kMaxNameBytes) return false;
-    const std::string key(unquoted(std::string_view(gap_).substr(grammar_.key_open.size())));
-    if (hit.marker == 0 && value_.ends_with('\n') && !keys_.contains(key) && types_.is_declared(name_, key)) {
+    const bool is_too_long = pending_.move_to(gap_, hit.at, kMaxNameBytes);
+    if (hit.marker < 0 && !is_too_long) return false;
+    const std::string key = gap_.substr(grammar_.key_open.size());
+    if (!is_too_long && hit.marker == 0 && arguments_.goes_on_with(unquoted(key))) {
       pending_.drop(grammar_.key_close.size());
-      end_value(sink);
+      arguments_.end_value(sink);
       key_ = key;
       begin_value(sink);
     } else {
-      add_value(gap_, sink);
+      arguments_.add(gap_, sink);
       state_ = State::kValue;
     }
     return true;
@@ -375,30 +315,24 @@ class TagParser : public ToolParser {
       const Match match = match_at(pending_.view(), marker);
       if (match == Match::kPartial) return false;
       if (match == Match::kNo) continue;
-      end_value(sink);
+      arguments_.end_value(sink);
       state_ = State::kBody;
       if (is_gap_call_close_) end_call(sink);
       return true;
     }
-    add_value(gap_, sink);
+    arguments_.add(gap_, sink);
     state_ = State::kValue;
     return true;
   }
 
   TagGrammar grammar_;
-  ArgumentTypes types_;
+  TaggedArguments arguments_;
   State state_ = State::kContent;
   bool section_has_calls_ = false;
-  std::set<std::string> keys_;  // of the call so far
-  std::string raw_;             // since the section or call opened, kept until the call begins
-  std::string name_;
-  std::string key_;  // with its attributes until the key is whole
-  bool is_attribute_text_ = false;
-  bool is_attribute_json_ = false;
-  bool streams_ = false;  // the value is a text and is passed on as it comes
-  bool is_value_start_ = true;
   bool is_gap_call_close_ = false;
-  std::string value_;
+  std::string raw_;  // since the section or call opened, kept until the call begins
+  std::string name_;
+  std::string key_;  // with its attributes
   std::string gap_;  // a marker that may end the value, and the blanks after it
 };
 

@@ -46,7 +46,6 @@ enum class HeaderForm {
   kTypeName,   // function<separator>NAME
   kNameIndex,  // functions.NAME:INDEX, which is the id as well
   kNameId,     // NAME<separator>ID, the second part optional
-  kIdName,     // ID<separator>NAME
 };
 struct SectionGrammar {
   std::string_view open = {};               // of the section
@@ -72,8 +71,10 @@ struct TagGrammar {
   std::string_view value_close = {};
   bool call_needs_outer = false;  // call_open means nothing outside of outer_open
   bool trims_newlines = false;    // one line end after value_open and one before value_close are layout
-  bool string_attribute = false;  // string="true" beside the key tells texts from JSON
-  bool takes_cdata = false;       // a value may be wrapped in <![CDATA[ ]]>
+  std::string_view text_attribute = {};  // beside the key: the value is a text
+  std::string_view json_attribute = {};  // ... else this one: it is JSON
+  std::string_view layout[3] = {};       // markers around content, dropped
+  bool takes_cdata = false;              // a value may be wrapped in <![CDATA[ ]]>
   UntypedValue untyped = UntypedValue::kText;
 };
 
