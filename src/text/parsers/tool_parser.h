@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One format's tool calls within content, as the parsers of this folder share it: text comes in, content and
-// calls go to a sink. The grammars are rows of tool_grammars.cpp. Reasoning has been taken out before.
+// calls go to a sink. The grammars are rows of grammars.cpp. Reasoning has been taken out before. A parser
+// owns what it holds back and serves one answer, from one thread.
 #pragma once
 
 #include <memory>
@@ -78,17 +79,17 @@ struct TagGrammar {
   UntypedValue untyped = UntypedValue::kText;
 };
 
+/// Calls as Python writes them: [name(key=literal, ...), ...].
+struct PythonicGrammar {
+  std::string_view open = {};   // before the list; may be empty
+  std::string_view close = {};  // after it
+  bool from_start = false;      // the list may come first in the answer, without `open`
+  bool lines = false;           // calls stand one per line, without a list around them
+};
+
 std::unique_ptr<ToolParser> make_json_call_parser(const JsonGrammar& grammar);
 std::unique_ptr<ToolParser> make_section_parser(const SectionGrammar& grammar);
 std::unique_ptr<ToolParser> make_tag_parser(const TagGrammar& grammar, const Json& tools);
-/// [name(key=literal, ...), ...] at the start of the answer, or after `open`; with `open` empty or absent
-/// `close` may still end the list.
-struct PythonicGrammar {
-  std::string_view open = {};
-  std::string_view close = {};
-  bool from_start = false;
-  bool lines = false;  // calls stand one per line, without a list around them
-};
 std::unique_ptr<ToolParser> make_pythonic_parser(const PythonicGrammar& grammar);
 
 }  // namespace plimsoll::text
