@@ -56,8 +56,9 @@ class AccentStripper {
   }
 
   void flush() {
-    std::stable_sort(waiting_.begin(), waiting_.end(),
-                     [](const Mark& a, const Mark& b) { return a.order < b.order; });
+    std::sort(waiting_.begin(), waiting_.end(), [](const Mark& a, const Mark& b) {
+      return a.order != b.order ? a.order < b.order : a.place < b.place;
+    });
     for (const Mark& mark : waiting_) put(mark.character, mark.origin);
     waiting_.clear();
   }
@@ -66,6 +67,7 @@ class AccentStripper {
   struct Mark {
     char32_t character;
     int order;
+    std::size_t place;  // as it came: keeps those of one order in theirs
     Span origin;
   };
 
@@ -75,7 +77,7 @@ class AccentStripper {
     if (order == 0)
       put(c, origin);
     else
-      waiting_.push_back({c, order, origin});
+      waiting_.push_back({c, order, waiting_.size(), origin});
   }
 
   void put(char32_t c, Span origin) {
