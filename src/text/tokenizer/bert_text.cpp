@@ -18,6 +18,10 @@ bool is_ascii(char c) {
   return static_cast<unsigned char>(c) < 0x80;
 }
 
+bool is_ascii_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
 // Calls each(character, begin, end) for every character of the rewriter's source; ASCII that stays as it is
 // takes the short way.
 template <class IsPlain, class Each>
@@ -128,6 +132,10 @@ void bert_split(std::string_view text, std::vector<Span>& pieces) {
     if (end > begin) pieces.push_back({begin, end});
   };
   for (std::size_t at = 0; at < text.size();) {
+    if (is_ascii(text[at]) && is_ascii_word(text[at])) {
+      ++at;
+      continue;
+    }
     const DecodedChar next = decode_utf8(text.substr(at));
     const std::size_t end = at + static_cast<std::size_t>(next.bytes);
     const bool is_space = is_rust_space(next.code_point);
