@@ -111,6 +111,12 @@ TEST(Tiktoken, TheNumberOfTokensTellsTheFamily) {
   EXPECT_TRUE(qwen->is_normalized_nfc);
   EXPECT_FALSE(qwen->bos);
 
+  // tiktoken takes white space at the end of a text together, Llama 3's own code does not.
+  const auto cl100k = read_tiktoken(tiktoken_of(100256), "cl100k_base.tiktoken");
+  ASSERT_TRUE(cl100k);
+  EXPECT_NE(cl100k->pattern.find("\\s++$"), std::string::npos);
+  EXPECT_EQ(llama.pattern.find("\\s++$"), std::string::npos);
+
   const auto kimi = read_tiktoken(tiktoken_of(163584), "tiktoken.model");
   ASSERT_TRUE(kimi);
   EXPECT_EQ(kimi->specials.size(), 256u);

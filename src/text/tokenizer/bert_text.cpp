@@ -18,6 +18,10 @@ bool is_ascii(char c) {
   return static_cast<unsigned char>(c) < 0x80;
 }
 
+bool is_ascii_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
 // Calls each(character, begin, end) for every character of the rewriter's source; ASCII that stays as it is
 // takes the short way.
 template <class IsPlain, class Each>
@@ -56,8 +60,9 @@ class AccentStripper {
   }
 
   void flush() {
-    std::stable_sort(waiting_.begin(), waiting_.end(),
-                     [](const Mark& a, const Mark& b) { return a.order < b.order; });
+    std::sort(waiting_.begin(), waiting_.end(), [](const Mark& a, const Mark& b) {
+      return a.order != b.order ? a.order < b.order : a.place < b.place;
+    });
     for (const Mark& mark : waiting_) put(mark.character, mark.origin);
     waiting_.clear();
   }
@@ -66,6 +71,7 @@ class AccentStripper {
   struct Mark {
     char32_t character;
     int order;
+    std::size_t place;  // as it came: keeps those of one order in theirs
     Span origin;
   };
 
@@ -75,7 +81,7 @@ class AccentStripper {
     if (order == 0)
       put(c, origin);
     else
-      waiting_.push_back({c, order, origin});
+      waiting_.push_back({c, order, waiting_.size(), origin});
   }
 
   void put(char32_t c, Span origin) {
@@ -126,6 +132,10 @@ void bert_split(std::string_view text, std::vector<Span>& pieces) {
     if (end > begin) pieces.push_back({begin, end});
   };
   for (std::size_t at = 0; at < text.size();) {
+    if (is_ascii(text[at]) && is_ascii_word(text[at])) {
+      ++at;
+      continue;
+    }
     const DecodedChar next = decode_utf8(text.substr(at));
     const std::size_t end = at + static_cast<std::size_t>(next.bytes);
     const bool is_space = is_rust_space(next.code_point);

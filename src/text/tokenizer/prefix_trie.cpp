@@ -22,18 +22,22 @@ struct SortedKey {
   std::uint64_t head;  // most comparisons end here
   std::string_view bytes;
   std::int32_t value;
+  std::uint32_t place;  // among the keys: of equal ones the last counts
 };
 
 std::vector<SortedKey> sort(const std::vector<PrefixTrie::Key>& keys) {
   std::vector<SortedKey> sorted;
   sorted.reserve(keys.size());
   for (const PrefixTrie::Key& key : keys)
-    if (!key.bytes.empty()) sorted.push_back({first_bytes(key.bytes), key.bytes, key.value});
+    if (!key.bytes.empty())
+      sorted.push_back(
+          {first_bytes(key.bytes), key.bytes, key.value, static_cast<std::uint32_t>(sorted.size())});
   const auto is_less = [](const SortedKey& a, const SortedKey& b) {
-    return a.head != b.head ? a.head < b.head : a.bytes < b.bytes;
+    if (a.head != b.head) return a.head < b.head;
+    const int order = a.bytes.compare(b.bytes);
+    return order != 0 ? order < 0 : a.place < b.place;
   };
-  if (!std::is_sorted(sorted.begin(), sorted.end(), is_less))
-    std::stable_sort(sorted.begin(), sorted.end(), is_less);
+  std::sort(sorted.begin(), sorted.end(), is_less);
   return sorted;
 }
 

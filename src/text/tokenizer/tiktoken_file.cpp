@@ -9,9 +9,9 @@
 namespace plimsoll::text {
 namespace {
 
-enum class Pattern { kGpt2, kCl100k, kQwen, kO200k, kKimi };
+enum class Pattern { kGpt2, kCl100k, kLlama3, kQwen, kO200k, kKimi };
 
-// Written as the families' tokenizer.json files write them.
+// Written as the families' tokenizer.json files write them; cl100k_base as tiktoken has it now.
 std::string expression_of(Pattern pattern) {
   const std::string contraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)", lead = "[^\\r\\n\\p{L}\\p{N}]?",
                     upper = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]", lower = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]",
@@ -26,7 +26,9 @@ std::string expression_of(Pattern pattern) {
   switch (pattern) {
     case Pattern::kGpt2:
       return "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+|" + symbols + "|\\s+(?!\\S)|\\s+";
-    case Pattern::kCl100k:
+    case Pattern::kCl100k:  // white space at the end of the text is one piece here, with its line ends
+      return contraction + "|" + lead + "\\p{L}+|\\p{N}{1,3}|" + symbols + "[\\r\\n]*|\\s++$|" + spaces;
+    case Pattern::kLlama3:
       return contraction + "|" + lead + "\\p{L}+|\\p{N}{1,3}|" + symbols + "[\\r\\n]*|" + spaces;
     case Pattern::kQwen:
       return contraction + "|" + lead + "\\p{L}+|\\p{N}|" + symbols + "[\\r\\n]*|" + spaces;
@@ -104,7 +106,7 @@ const Family kFamilies[] = {
     {50280, "p50k_base", Pattern::kGpt2, kR50kSpecials, nullptr, "<|endoftext|>", false},
     {100256, "cl100k_base", Pattern::kCl100k, kCl100kSpecials, nullptr, "<|endoftext|>", false},
     {199998, "o200k_base", Pattern::kO200k, kO200kSpecials, nullptr, "<|endoftext|>", false},
-    {128000, "Llama 3", Pattern::kCl100k, kLlama3Specials, "<|begin_of_text|>", "<|end_of_text|>", false},
+    {128000, "Llama 3", Pattern::kLlama3, kLlama3Specials, "<|begin_of_text|>", "<|end_of_text|>", false},
     {151643, "Qwen 1", Pattern::kQwen, kQwenSpecials, nullptr, "<|endoftext|>", true},
     {163584, "Kimi K2", Pattern::kKimi, kKimiSpecials, "[BOS]", "[EOS]", false},
 };
