@@ -11,12 +11,17 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "text/tokenizer/reference_unicode.h"
 #include "text/tokenizer/symbol_classes.h"
 
 namespace plimsoll::text {
 namespace {
 
 constexpr std::size_t kNumCodePoints = 0x110000;
+
+bool is_compatible(UnicodeForm form) {
+  return form == UnicodeForm::kNfkc || form == UnicodeForm::kNfkd;
+}
 
 utf8proc_option_t options_of(UnicodeForm form) {
   switch (form) {
@@ -46,6 +51,7 @@ std::string mapped(std::string_view text, UnicodeForm form) {
 // May this character, or the one before it because of it, look different in the form? A character is inert
 // when it stays as it is alone and composes with no neighbour before it.
 bool is_inert(char32_t c, UnicodeForm form) {
+  if (has_no_normal_form(c, is_compatible(form))) return true;
   const utf8proc_property_t* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(c));
   if (property->combining_class != 0) return false;
   const bool composes = form == UnicodeForm::kNfc || form == UnicodeForm::kNfkc;
@@ -135,6 +141,10 @@ void write_form(Rewriter& rewriter, UnicodeForm form) {
       if (inert.holds(next.code_point)) break;
       end += next.bytes;
     }
+    // What the reference's Unicode does not know yet stays as it is.
+    if (const DecodedChar first = decode_utf8(text.substr(segment));
+        has_no_normal_form(first.code_point, is_compatible(form)))
+      segment += static_cast<std::size_t>(first.bytes);
     rewriter.keep(kept, segment);
     const std::string_view before = text.substr(segment, end - segment);
     const std::string after = mapped(before, form);
