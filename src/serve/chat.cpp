@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "text/chat.h"
+#include "text/prompt_guard.h"
+
 namespace plimsoll::serve {
 namespace {
 
@@ -119,6 +122,12 @@ std::string special_text(const ModelContext& context, std::optional<TokenId> id)
   return id ? context.tokenizer->token_text(*id).value_or("") : "";
 }
 
+/// Some models bring a template of its own for conversations with tools.
+const std::shared_ptr<const text::ChatTemplate>& template_for(Fields& fields, const ModelContext& context) {
+  return context.tool_template && fields.raw("tools").size() > 0 ? context.tool_template
+                                                                 : context.chat_template;
+}
+
 /// The variables of the template, as transformers names them.
 Json template_variables(Fields& fields, const ModelContext& context, Json messages) {
   Json variables = Json::object({{"messages", std::move(messages)},
@@ -146,27 +155,17 @@ ApiResult<std::string> render(Fields& fields, const ModelContext& context, Json 
   if (continues && fields.boolean("add_generation_prompt").value_or(false))
     return refuse(bad_request("add_generation_prompt and continue_final_message cannot both be true",
                               "continue_final_message"));
-  const Json final_message = messages.items().back();
   Json variables = template_variables(fields, context, std::move(messages));
   variables.set("add_generation_prompt", adds_prompt && !continues);
   if (fields.error()) return refuse(*fields.error());
-  auto rendered = context.chat_template->render(variables);
-  if (!rendered)
-    return refuse(
-        bad_request(fmt::format("the chat template refuses these messages: {}: {} (line {})",
-                                rendered.error().type, rendered.error().message, rendered.error().line),
-                    "messages"));
-  if (!continues) return std::move(*rendered);
-  return cut_after_final_message(*rendered, final_message);
-}
-
-std::string_view strip_left(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r\n\f\v");
-  return begin == std::string_view::npos ? std::string_view{} : text.substr(begin);
-}
-std::string_view strip(std::string_view text) {
-  text = strip_left(text);
-  return text.substr(0, text.find_last_not_of(" \t\r\n\f\v") + 1);
+  text::ChatOptions options;
+  options.continue_final_message = continues;
+  auto rendered = text::render_chat(*template_for(fields, context), variables, options);
+  if (rendered) return std::move(*rendered);
+  return refuse(
+      bad_request(fmt::format("the chat template refuses these messages: {}: {} (line {})",
+                              rendered.error().type, rendered.error().message, rendered.error().line),
+                  "messages"));
 }
 
 }  // namespace
@@ -194,22 +193,6 @@ std::string message_text(const Json& message) {
   return joined;
 }
 
-ApiResult<std::string> cut_after_final_message(const std::string& rendered, const Json& final_message) {
-  std::string text = message_text(final_message);
-  const Json& content = final_message["content"];
-  if (content.size() > 0)
-    text = content.items().back()["text"].as_string() ? *content.items().back()["text"].as_string() : "";
-  const std::string_view left = strip_left(text);
-  const std::string_view stripped = strip(text);
-  const auto at = rendered.rfind(stripped);
-  if (at == std::string::npos)
-    return refuse(bad_request("continue_final_message: the chat template does not print the final message",
-                              "continue_final_message"));
-  // A template that keeps the message's trailing space keeps it here too; one that strips it does not.
-  const bool keeps_space = std::string_view(rendered).substr(at, left.size()) == text;
-  return rendered.substr(0, at + (keeps_space ? left.size() : stripped.size()));
-}
-
 Prompt read_chat_prompt(Fields& fields, const ModelContext& context) {
   Prompt prompt;
   check_tools(fields);
@@ -220,19 +203,28 @@ Prompt read_chat_prompt(Fields& fields, const ModelContext& context) {
     fields.fault("messages", context.template_problem.empty()
                                  ? "this model has no chat template; serve it with --chat-template FILE"
                                  : context.template_problem);
-  const bool takes_parts = context.chat_template && context.chat_template->takes_content_parts();
+  else if (!context.tool_template_problem.empty() && fields.raw("tools").size() > 0)
+    fields.fault("tools", context.tool_template_problem);
+  const auto& chat_template = template_for(fields, context);
+  const bool takes_parts = chat_template && chat_template->takes_content_parts();
   auto messages = normalise_messages(fields.raw("messages"), takes_parts);
   if (!messages) fields.fault(std::move(messages).error());
   if (fields.error()) return prompt;
-  auto rendered = render(fields, context, std::move(*messages));
+  // What users write is text, also where it spells a special token, unless the request says otherwise.
+  const text::PromptGuard guard(*context.tokenizer, *messages);
+  const bool parses_special = fields.boolean("parse_special").value_or(false);
+  auto rendered = render(fields, context, parses_special ? std::move(*messages) : guard.guarded(*messages));
   if (!rendered) {
     fields.fault(std::move(rendered).error());
     return prompt;
   }
-  prompt.text = std::move(*rendered);
+  text::PromptGuard::Prompt guarded = guard.prompt_of(*rendered);
+  prompt.text = std::move(guarded.text);
   // The template prints BOS itself, so it is not added again unless asked.
   const bool adds_special = fields.boolean("add_special_tokens").value_or(false);
-  prompt.ids = context.tokenizer->encode(prompt.text, {.add_special_tokens = adds_special});
+  prompt.ids = context.tokenizer->encode(prompt.text, {.add_special_tokens = adds_special,
+                                                       .parse_special = guarded.parse_special,
+                                                       .barriers = guarded.barriers});
   return prompt;
 }
 

@@ -20,10 +20,6 @@ ApiResult<Json> normalise_messages(const Json& messages, bool takes_parts);
 /// Errors (kept in `fields`): 400 for a fault of the messages, of the template, or when the model has none.
 Prompt read_chat_prompt(Fields& fields, const ModelContext& context);
 
-/// `rendered` cut behind the text of the final message, so that the model goes on with it.
-/// Errors: 400 when the template does not print that text.
-ApiResult<std::string> cut_after_final_message(const std::string& rendered, const Json& final_message);
-
 /// Text of a message: its string, or its text parts joined with a newline.
 std::string message_text(const Json& message);
 

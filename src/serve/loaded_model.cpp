@@ -8,36 +8,36 @@
 
 #include "base/log.h"
 #include "base/mapped_file.h"
+#include "text/chat.h"
 
 namespace plimsoll::serve {
 namespace {
 
-bool has_tokenizer(const artifact::Artifact& artifact) {
-  if (artifact.form() == artifact::Form::kGguf) return !artifact.config()["tokenizer.ggml.tokens"].is_null();
-  return std::any_of(artifact.files().begin(), artifact.files().end(), [](const artifact::File& file) {
-    return file.path == "tokenizer.json" || file.path == "tokenizer.model" || file.path == "tekken.json";
-  });
+using TemplatePtr = std::shared_ptr<const text::ChatTemplate>;
+
+/// Parses one template; what is wrong with it comes out in `problem`.
+TemplatePtr parsed_template(const std::string& source, std::string& problem) {
+  auto parsed = text::ChatTemplate::parse(source);
+  if (parsed) return std::move(*parsed);
+  problem = fmt::format("the chat template cannot be read: {}: {} (line {})", parsed.error().type,
+                        parsed.error().message, parsed.error().line);
+  log_warning(problem);
+  return nullptr;
 }
 
-Status load_template(const LoadOptions& options, const artifact::Artifact& artifact, ModelContext& context) {
-  std::optional<std::string> source;
+Status load_templates(const LoadOptions& options, const artifact::Artifact& artifact, ModelContext& context) {
   if (!options.chat_template.empty()) {
-    PLIMSOLL_TRY(source, read_file(options.chat_template));
-  } else {
-    source = text::chat_template_source(artifact);
-  }
-  if (!source) return {};
-  auto parsed = text::ChatTemplate::parse(*source);
-  if (parsed) {
-    context.chat_template = std::move(*parsed);
-    return {};
-  }
-  context.template_problem = fmt::format("the chat template cannot be read: {}: {} (line {})",
-                                         parsed.error().type, parsed.error().message, parsed.error().line);
-  if (!options.chat_template.empty())
+    PLIMSOLL_TRY(const std::string source, read_file(options.chat_template));
+    context.chat_template = parsed_template(source, context.template_problem);
+    if (context.chat_template) return {};
     return fail(ErrorCode::kMalformed, context.template_problem, options.chat_template,
                 "correct the template");
-  log_warning(context.template_problem);
+  }
+  const auto source = text::choose_chat_template(artifact, {}, false);
+  if (source) context.chat_template = parsed_template(*source, context.template_problem);
+  const auto for_tools = text::choose_chat_template(artifact, {}, true);
+  if (for_tools && for_tools != source)
+    context.tool_template = parsed_template(*for_tools, context.tool_template_problem);
   return {};
 }
 
@@ -55,9 +55,9 @@ Result<LoadedModel> load_model(const LoadOptions& options) {
   if (auto error = artifact::first_error(loaded.artifact->findings())) return fail(std::move(*error));
   PLIMSOLL_TRY(loaded.spec, model::read_spec(*loaded.artifact));
   ModelContext& context = loaded.context;
-  if (has_tokenizer(*loaded.artifact)) {
+  if (text::has_tokenizer(*loaded.artifact)) {
     PLIMSOLL_TRY(context.tokenizer, text::load_tokenizer(*loaded.artifact));
-    PLIMSOLL_TRY_VOID(load_template(options, *loaded.artifact, context));
+    PLIMSOLL_TRY_VOID(load_templates(options, *loaded.artifact, context));
   }
   PLIMSOLL_TRY(context.defaults, read_sampling_defaults(*loaded.artifact, options.generation_config));
   PLIMSOLL_TRY(loaded.engine, engine::Engine::load(loaded.artifact, loaded.spec, options.engine));

@@ -36,7 +36,9 @@ struct ModelContext {
   std::int64_t vocab_size = 0;                              // of the logits
   std::shared_ptr<const text::Tokenizer> tokenizer;         // null: token ids only
   std::shared_ptr<const text::ChatTemplate> chat_template;  // null: no chat
+  std::shared_ptr<const text::ChatTemplate> tool_template;  // for requests with tools; null: the same
   std::string template_problem;                             // why there is no template
+  std::string tool_template_problem;                        // why the one for tools cannot be used
   SamplingDefaults defaults;
   std::vector<TokenId> stop_ids;  // end a turn unless ignore_eos
 };

@@ -45,7 +45,9 @@ Prompt prompt_of_text(Fields& fields, const std::string& text, const ModelContex
     return prompt;
   }
   const bool adds_special = fields.boolean("add_special_tokens").value_or(true);
-  prompt.ids = context.tokenizer->encode(text, {.add_special_tokens = adds_special});
+  prompt.ids = context.tokenizer->encode(
+      text,
+      {.add_special_tokens = adds_special, .parse_special = fields.boolean("parse_special").value_or(true)});
   return prompt;
 }
 

@@ -243,7 +243,10 @@ void Routes::tokenize(Call& call) {
     ids = read_chat_prompt(fields, context_).ids;
   } else if (const auto prompt = fields.string("prompt")) {
     const bool adds_special = fields.boolean("add_special_tokens").value_or(true);
-    if (!fields.error()) ids = context_.tokenizer->encode(*prompt, {.add_special_tokens = adds_special});
+    if (!fields.error())
+      ids = context_.tokenizer->encode(*prompt,
+                                       {.add_special_tokens = adds_special,
+                                        .parse_special = fields.boolean("parse_special").value_or(true)});
   } else {
     fields.fault("prompt", "prompt: field required (or messages)");
   }

@@ -23,6 +23,8 @@ using TokenId = std::int32_t;
 struct EncodeOptions {
   bool add_special_tokens = true;  // BOS/EOS as the tokenizer's post-processor says
   bool parse_special = true;       // false: special strings inside the text are plain text
+  /// Ascending places of the text, in bytes, that no special token may lie across (see prompt_guard.h).
+  std::span<const std::size_t> barriers = {};
 };
 
 /// Bytes [begin, end) of a text.
@@ -58,6 +60,9 @@ class Tokenizer {
   virtual std::optional<std::string> token_text(TokenId id) const = 0;
   virtual std::optional<TokenId> id_of(std::string_view token) const = 0;
 
+  /// Where special tokens stand in a text, as encoding would find them.
+  virtual std::vector<Span> find_special(std::string_view utf8) const = 0;
+
   virtual std::int64_t vocab_size() const = 0;  // highest id + 1, added tokens included
   virtual bool is_special(TokenId id) const = 0;
   virtual std::optional<TokenId> bos() const = 0;
@@ -66,7 +71,11 @@ class Tokenizer {
   virtual const std::vector<TokenId>& stop_ids() const = 0;
 };
 
-/// Loads the tokenizer that the artifact carries (tokenizer.json or GGUF metadata).
+/// True when the artifact carries a file or keys that load_tokenizer would read.
+bool has_tokenizer(const artifact::Artifact& artifact);
+
+/// Loads the tokenizer that the artifact carries: GGUF metadata, or the first of tokenizer.json, tekken.json,
+/// *.tiktoken and SentencePiece's or tiktoken's *.model.
 /// Errors: kMalformed with the place; kUnsupported naming the tokenizer kind; kMalformed "no tokenizer" when
 /// there is none.
 Result<std::shared_ptr<const Tokenizer>> load_tokenizer(const artifact::Artifact& artifact);

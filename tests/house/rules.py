@@ -37,7 +37,11 @@ FACES = {
     "memory": {"kv_cache.h", "embedded.h"},
     "http": {"client.h", "event_stream.h"},  # the load client keeps its own clock on every chunk
     "bench": {"flags.h", "limits.h"},  # one table of names for flags and report
-    "text": {"chat.h", "token_lines.h", "template_renderer.h", "parsers/output_parser.h"},  # what a server adds to a bare template; one line's work
+    "text": {
+        "chat.h", "prompt_guard.h",  # what a server adds to a bare template
+        "token_lines.h", "template_renderer.h",  # one line's work
+        "parsers/output_parser.h",
+    },
     "loop": {"demo.h"},
 }
 

@@ -22,6 +22,11 @@ bool ends_with_word(std::string_view text) {
   return is_word(decode_utf8(text.substr(start)).code_point);
 }
 
+bool is_crossed(Span span, std::span<const std::size_t> barriers) {
+  const auto first = std::upper_bound(barriers.begin(), barriers.end(), span.begin);
+  return first != barriers.end() && *first < span.end;
+}
+
 bool starts_with_word(std::string_view text) {
   return !text.empty() && is_word(decode_utf8(text).code_point);
 }
@@ -96,8 +101,8 @@ const AddedToken* AddedTokens::find(std::string_view content) const {
   return found == by_content_.end() ? nullptr : &tokens_[found->second];
 }
 
-std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, Stage stage,
-                                                  bool with_special) const {
+std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, Stage stage, bool with_special,
+                                                  std::span<const std::size_t> barriers) const {
   const Trie& trie = tries_[static_cast<std::size_t>(stage)];
   std::vector<Part> parts;
   std::size_t done = 0;  // text before it is in `parts`
@@ -119,6 +124,10 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, Stage s
     }
     const AddedToken& token = tokens_[static_cast<std::size_t>(longest)];
     Span span{at, end};
+    if (token.is_special && is_crossed(span, barriers)) {
+      ++at;
+      continue;
+    }
     at = end;  // a refused match is passed over whole, as the reference's search does
     if (token.is_special && !with_special) continue;
     if (token.is_single_word &&

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,8 +39,10 @@ class AddedTokens {
     const AddedToken* token = nullptr;  // null: text between tokens
   };
   enum class Stage { kRawText, kNormalizedText };
-  /// The parts of `text` in order. With `with_special` false, special tokens are plain text.
-  std::vector<Part> split(std::string_view text, Stage stage, bool with_special) const;
+  /// The parts of `text` in order. With `with_special` false, special tokens are plain text; they are never
+  /// found across one of `barriers` (ascending).
+  std::vector<Part> split(std::string_view text, Stage stage, bool with_special,
+                          std::span<const std::size_t> barriers = {}) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
   const AddedToken* find(TokenId id) const;

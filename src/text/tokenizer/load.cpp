@@ -149,6 +149,12 @@ std::optional<std::string> as_text(const Json& json) {
 
 }  // namespace
 
+bool has_tokenizer(const Artifact& artifact) {
+  if (artifact.form() == Form::kGguf) return !artifact.config()["tokenizer.ggml.tokens"].is_null();
+  return std::any_of(artifact.files().begin(), artifact.files().end(),
+                     [](const artifact::File& file) { return preference(file.path) >= 0; });
+}
+
 Result<std::shared_ptr<const Tokenizer>> load_tokenizer(const Artifact& artifact) {
   if (artifact.form() == Form::kGguf) {
     PLIMSOLL_TRY(TokenizerParts parts, read_gguf_tokenizer(artifact.config()));

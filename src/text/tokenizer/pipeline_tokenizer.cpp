@@ -103,6 +103,15 @@ class PipelineTokenizer final : public Tokenizer {
     return parts_.vocabulary->find_text(token);
   }
 
+  std::vector<Span> find_special(std::string_view utf8) const override {
+    std::vector<Span> found;
+    for (const auto stage : {AddedTokens::Stage::kRawText, AddedTokens::Stage::kNormalizedText})
+      for (const auto& part : parts_.added.split(utf8, stage, true))
+        if (part.token && part.token->is_special) found.push_back(part.span);
+    std::sort(found.begin(), found.end(), [](Span a, Span b) { return a.begin < b.begin; });
+    return found;
+  }
+
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(kinds_.size()); }
   bool is_special(TokenId id) const override { return kind_of(id) == kSpecial; }
   std::optional<TokenId> bos() const override { return parts_.bos; }
@@ -159,7 +168,8 @@ class PipelineTokenizer final : public Tokenizer {
     if (!is_valid_utf8(utf8)) utf8 = repaired = replace_invalid_utf8(utf8);
     if (options.add_special_tokens)
       for (const TokenId id : parts_.post_processor.before) job.add(id, {0, 0});
-    for (const auto& part : parts_.added.split(utf8, AddedTokens::Stage::kRawText, options.parse_special)) {
+    for (const auto& part :
+         parts_.added.split(utf8, AddedTokens::Stage::kRawText, options.parse_special, options.barriers)) {
       if (part.token)
         job.add(part.token->id, part.span);
       else
@@ -172,6 +182,10 @@ class PipelineTokenizer final : public Tokenizer {
   // One text between added tokens: `span` of `whole`.
   void encode_text(std::string_view whole, Span span, const EncodeOptions& options, const Job& job) const {
     const std::string_view raw = whole.substr(span.begin, span.end - span.begin);
+    // Where barriers stand in normalised text nobody knows: none of its special tokens counts then.
+    const bool with_special = options.parse_special &&
+                              std::none_of(options.barriers.begin(), options.barriers.end(),
+                                           [&](std::size_t at) { return at > span.begin && at < span.end; });
     std::string storage;
     std::vector<Span> origin;
     const std::string_view text = parts_.normalizer.apply(raw, storage, job.placed ? &origin : nullptr);
@@ -179,8 +193,7 @@ class PipelineTokenizer final : public Tokenizer {
     if (!parts_.added.has_stage(AddedTokens::Stage::kNormalizedText)) {
       encode_pieces(text, 0, span.begin == 0, job);
     } else {
-      for (const auto& part :
-           parts_.added.split(text, AddedTokens::Stage::kNormalizedText, options.parse_special)) {
+      for (const auto& part : parts_.added.split(text, AddedTokens::Stage::kNormalizedText, with_special)) {
         if (part.token)
           job.add(part.token->id, part.span);
         else
