@@ -10,6 +10,7 @@
 #include "base/mapped_file.h"
 #include "cli/verbs.h"
 #include "model/model.h"
+#include "report/report.h"
 #include "text/template_renderer.h"
 #include "text/text.h"
 #include "text/token_lines.h"
@@ -25,7 +26,7 @@ struct Flags {
   std::string model, file, chat, tools, kwargs, template_name, chat_template;
   std::optional<std::string> text, ids;
   bool jsonl = false, no_special = false, no_parse_special = false, skip_special = false;
-  bool continue_final_message = false, no_generation_prompt = false;
+  bool continue_final_message = false, no_generation_prompt = false, pieces = false, offsets = false;
   std::optional<std::int64_t> max_model_len;
   std::int64_t reserved_output = 1;
 
@@ -98,19 +99,30 @@ int print(const Flags& flags, const Json& answer, const std::string& text) {
   return written ? 0 : report_error(flags.common, written.error());
 }
 
+/// The ids, and for the eye their pieces: always on a terminal, elsewhere when asked.
+std::string encoded_text(const Flags& flags, const Json& answer) {
+  std::string out;
+  for (const Json& id : answer["ids"].items()) out += (out.empty() ? "" : ",") + dump(id);
+  out += "\n";
+  const bool is_coloured = flags.common.output.empty() && report::stdout_takes_colours();
+  if (!is_coloured && !flags.pieces) return out;
+  std::vector<std::string> pieces;
+  for (const Json& piece : answer["pieces"].items()) pieces.push_back(*piece.as_string());
+  const char* unit = pieces.size() == 1 ? " token  " : " tokens  ";
+  return out + std::to_string(pieces.size()) + unit + report::side_by_side(pieces, is_coloured) + "\n";
+}
+
 int run_encode(const Flags& flags) {
   const auto tokenizer = open_tokenizer(flags);
   if (!tokenizer) return report_error(flags.common, tokenizer.error());
   if (flags.jsonl)
     return run_lines(flags, [&](const Json& line) {
-      return text::encode_line(**tokenizer, line, flags.encode_options());
+      return text::encode_line(**tokenizer, line, flags.encode_options(), flags.offsets);
     });
   const auto text = input_text(flags);
   if (!text) return report_error(flags.common, text.error());
-  const Json answer = text::encoded(**tokenizer, *text, flags.encode_options());
-  std::string ids;
-  for (const Json& id : answer["ids"].items()) ids += (ids.empty() ? "" : ",") + dump(id);
-  return print(flags, answer, ids + "\n");
+  const Json answer = text::encoded(**tokenizer, *text, flags.encode_options(), flags.offsets);
+  return print(flags, answer, encoded_text(flags, answer));
 }
 
 int run_decode(const Flags& flags) {
@@ -190,7 +202,8 @@ CLI::App* add_command(CLI::App& tokens, const std::shared_ptr<Flags>& flags, con
                       const char* help, const char* examples) {
   CLI::App* command = tokens.add_subcommand(name, help);
   add_common_flags(*command, flags->common);
-  auto* model = command->add_option("MODEL", flags->model, "folder, .gguf file or tokenizer.json");
+  auto* model = command->add_option("MODEL", flags->model,
+                                    "folder, .gguf file, tokenizer.json, tekken.json, *.tiktoken or *.model");
   if (std::string_view(name) != "render") model->required();
   command->footer(std::string("Examples:\n") + examples);
   return command;
@@ -225,6 +238,8 @@ Verb add_tokens(CLI::App& app) {
                   "  plimsoll tokens encode ./model --text 'Why is the sky blue?'\n"
                   "  echo '{\"text\":\"hi\"}' | plimsoll tokens encode tokenizer.json --jsonl");
   add_text_flags(*encode, *flags);
+  encode->add_flag("--pieces", flags->pieces, "show the pieces side by side (always on a terminal)");
+  encode->add_flag("--offsets", flags->offsets, "in JSON, the characters of the text behind each id");
   CLI::App* decode = add_command(*tokens, flags, "decode", "token ids to text",
                                  "  plimsoll tokens decode ./model --ids 504,3980 --skip-special");
   decode->add_option("--ids", flags->ids, "ids as 1,2,3 (default: stdin)");

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,13 @@ class FigureBlock {
 
 /// "12.34"; "-" when there is no value.
 std::string two_decimals(std::optional<double> value);
+
+/// Pieces of a text one beside the other: on backgrounds in turn when coloured, else with '|' between them.
+/// Control characters are shown as escapes, so that no text can steer the terminal.
+std::string side_by_side(std::span<const std::string> pieces, bool is_coloured);
+
+/// True when standard output is a terminal that wants colours (NO_COLOR is not set).
+bool stdout_takes_colours();
 
 /// A line on stderr that is written over on a terminal, and at most every few seconds elsewhere.
 class ProgressLine {

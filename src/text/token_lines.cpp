@@ -42,6 +42,21 @@ Json streamed(const std::shared_ptr<const Tokenizer>& tokenizer, const std::vect
   return Json::object({{"chunks", std::move(chunks)}, {"flush", rest}, {"text", all + rest}});
 }
 
+// Spans in bytes of the repaired text as [begin, end) in characters. A character whose bytes are several ids'
+// belongs to each of them.
+Json offsets_json(std::string_view text, const std::vector<Span>& spans) {
+  const std::string repaired = is_valid_utf8(text) ? std::string(text) : replace_invalid_utf8(text);
+  std::vector<std::int64_t> begun(repaired.size() + 1);  // characters that begin before a byte
+  for (std::size_t i = 0; i < repaired.size(); ++i)
+    begun[i + 1] = begun[i] + ((static_cast<unsigned char>(repaired[i]) & 0xC0u) != 0x80u);
+  Json offsets = Json::array();
+  for (const Span span : spans) {
+    const bool is_inside = span.begin < repaired.size() && begun[span.begin + 1] == begun[span.begin];
+    offsets.push_back(Json(Json::Array{begun[span.begin] - (is_inside ? 1 : 0), begun[span.end]}));
+  }
+  return offsets;
+}
+
 Tokens num_tokens(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options) {
   return Tokens(static_cast<std::int64_t>(tokenizer.encode(text, options).size()));
 }
@@ -52,25 +67,33 @@ TokenCount counted(Tokens tokens, Tokens content) {
 
 }  // namespace
 
-Json encoded(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options) {
+Json encoded(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options,
+             bool wants_offsets) {
+  const Encoding encoding = wants_offsets ? tokenizer.encode_with_spans(text, options)
+                                          : Encoding{tokenizer.encode(text, options), {}};
   Json ids = Json::array(), pieces = Json::array();
-  for (const TokenId id : tokenizer.encode(text, options)) {
+  for (const TokenId id : encoding.ids) {
     ids.push_back(id);
     pieces.push_back(replace_invalid_utf8(tokenizer.token_bytes(id)));
   }
-  return Json::object({{"ids", std::move(ids)}, {"pieces", std::move(pieces)}});
+  Json answer = Json::object({{"ids", std::move(ids)}, {"pieces", std::move(pieces)}});
+  if (wants_offsets) answer.set("offsets", offsets_json(text, encoding.spans));
+  return answer;
 }
 
-LineAnswer encode_line(const Tokenizer& tokenizer, const Json& line, const EncodeOptions& defaults) {
+LineAnswer encode_line(const Tokenizer& tokenizer, const Json& line, const EncodeOptions& defaults,
+                       bool wants_offsets) {
   EncodeOptions options;
   options.add_special_tokens = line["add_special_tokens"].as_bool().value_or(defaults.add_special_tokens);
   options.parse_special = line["parse_special"].as_bool().value_or(defaults.parse_special);
-  if (const std::string* text = line["text"].as_string()) return encoded(tokenizer, *text, options);
+  wants_offsets = line["offsets"].as_bool().value_or(wants_offsets);
+  if (const std::string* text = line["text"].as_string())
+    return encoded(tokenizer, *text, options, wants_offsets);
   const std::string* hex = line["hex"].as_string();
   if (!hex) return value_error("the line holds neither text nor hex");
   const auto bytes = from_hex(*hex);
   if (!bytes) return value_error("hex holds no pairs of hexadecimal digits");
-  return encoded(tokenizer, *bytes, options);
+  return encoded(tokenizer, *bytes, options, wants_offsets);
 }
 
 LineAnswer decode_line(const std::shared_ptr<const Tokenizer>& tokenizer, const Json& line,

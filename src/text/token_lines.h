@@ -18,12 +18,15 @@ namespace plimsoll::text {
 /// A line's answer, or why it could not be done: the class that the reference would raise.
 using LineAnswer = tl::expected<Json, TemplateError>;
 
-/// {"ids":[...],"pieces":[...]}; bytes of a piece that are not UTF-8 are repaired.
-Json encoded(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options);
+/// {"ids":[...],"pieces":[...]}; bytes of a piece that are not UTF-8 are repaired. With `wants_offsets` also
+/// "offsets":[[begin,end],...], the characters (code points) of the text that each id stands for.
+Json encoded(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options,
+             bool wants_offsets = false);
 
-/// Answers {"text" or "hex", "add_special_tokens", "parse_special"}; `defaults` where the line says nothing.
-/// Errors: ValueError when it holds neither text nor pairs of hexadecimal digits.
-LineAnswer encode_line(const Tokenizer& tokenizer, const Json& line, const EncodeOptions& defaults);
+/// Answers {"text" or "hex", "add_special_tokens", "parse_special", "offsets"}; `defaults` where the line
+/// says nothing. Errors: ValueError when it holds neither text nor pairs of hexadecimal digits.
+LineAnswer encode_line(const Tokenizer& tokenizer, const Json& line, const EncodeOptions& defaults,
+                       bool wants_offsets = false);
 
 /// Answers {"ids", "skip_special_tokens", "stream"} with {"text"}; a stream also with its "chunks" and
 /// "flush". Errors: ValueError for what is no array of token ids.

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace plimsoll::report {
 namespace {
 
@@ -27,6 +30,14 @@ TEST(FigureBlock, ATitleWiderThanTheBlockStaysWhole) {
   FigureBlock block(3, 1, 1);
   block.rule("longer", '=');
   EXPECT_EQ(block.text(), "longer\n");
+}
+
+TEST(Pieces, StandSideBySide) {
+  const std::vector<std::string> pieces = {"Why", " is", "\n\x1b[2J", "\xC2\x9B", "é"};
+  EXPECT_EQ(side_by_side(pieces, false), "Why| is|\\n\\x1b[2J|\\x9b|é");
+  const std::string coloured = side_by_side(pieces, true);
+  EXPECT_EQ(coloured.find("\033[30;48;5;153mWhy\033[0m\033[30;48;5;157m is\033[0m"), 0u);
+  EXPECT_EQ(coloured.find("\x1b[2J"), std::string::npos);
 }
 
 }  // namespace
