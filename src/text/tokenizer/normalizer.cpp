@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "base/utf8.h"
 #include "text/tokenizer/base64.h"
 #include "text/tokenizer/charsmap.h"
 #include "text/tokenizer/pattern_json.h"
@@ -74,7 +75,9 @@ void Normalizer::add_nfc() {
 
 void Normalizer::add_prepend(std::string prefix) {
   add_step([prefix = std::move(prefix)](Rewriter& rewriter) {
-    if (!rewriter.source().empty()) rewriter.put(prefix, 0, 0);
+    // As in the reference, what is put in front stands for the first character, like that itself.
+    const auto first = static_cast<std::size_t>(decode_utf8(rewriter.source()).bytes);
+    if (first > 0) rewriter.put(prefix, 0, first);
     rewriter.keep(0, rewriter.source().size());
   });
 }

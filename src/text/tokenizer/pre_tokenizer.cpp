@@ -75,7 +75,7 @@ void write_bytes(Rewriter& rewriter) {
 }
 
 void write_with_prefix(Rewriter& rewriter, std::string_view prefix) {
-  rewriter.put(prefix, 0, 0);
+  rewriter.put(prefix, 0, static_cast<std::size_t>(decode_utf8(rewriter.source()).bytes));
   rewriter.keep(0, rewriter.source().size());
 }
 
@@ -111,7 +111,7 @@ void PreTokenizer::add_step(Step step) {
     splitting = i;
     if (splitting > 0) return;
   }
-  if (steps_[splitting].splits &&
+  if (steps_[splitting].splits && !steps_[splitting].pattern.can_match_empty() &&
       ((steps_[splitting].behavior == Behavior::kIsolated) ||
        (steps_[splitting].behavior == Behavior::kRemoved && steps_[splitting].invert))) {
     single_ = splitting;
