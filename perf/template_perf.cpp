@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast do chat templates parse and render? Every good row of the golden set (PLIMSOLL_GOLDEN), the
+// conversation given as JSON as a server holds it, one thread. perf/peers/jinja2_renders.py measures jinja2
+// on the same rows and runs this program between its passes.
+//   plimsoll_template_perf [passes]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "text/text.h"
+
+namespace plimsoll::text {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr const char* kNow = "2026-01-15T09:30:00";
+
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+struct Row {
+  const ChatTemplate* chat_template = nullptr;
+  Json context;
+  std::string expected;
+};
+
+struct Rows {
+  std::map<std::string, std::shared_ptr<const ChatTemplate>> templates;
+  std::map<std::string, std::string> sources;
+  std::vector<Row> good;
+};
+
+std::string text_of(const std::string& path) {
+  auto text = read_file(path);
+  if (!text) {
+    std::fprintf(stderr, "%s\n", text.error().describe().c_str());
+    std::exit(1);
+  }
+  return std::move(*text);
+}
+
+void add_row(Rows& rows, const std::string& folder, const Json& contexts, const Json& line) {
+  const std::string* expected = line["expected"].as_string();
+  if (!expected) return;
+  const std::string& name = *line["template"].as_string();
+  auto& parsed = rows.templates[name];
+  if (!parsed) {
+    rows.sources[name] = text_of(folder + "/" + name + ".jinja");
+    auto made = ChatTemplate::parse(rows.sources[name]);
+    if (!made) {
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), made.error().message.c_str());
+      std::exit(1);
+    }
+    parsed = *made;
+  }
+  Json context = contexts[*line["case"].as_string()]["context"];
+  context.set("bos_token", line["bos"]);
+  context.set("eos_token", line["eos"]);
+  rows.good.push_back({parsed.get(), std::move(context), *expected});
+}
+
+Rows read_rows(const std::string& folder) {
+  Rows rows;
+  const auto contexts = read_json_file(folder + "/contexts.json");
+  if (!contexts) return rows;
+  for (const char* part : {"0", "1", "2"}) {
+    const std::string text = text_of(folder + "/chat_renders." + part + ".jsonl");
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      if (const auto line = parse_json(std::string_view(text).substr(at, end - at), "row"))
+        add_row(rows, folder, *contexts, *line);
+      at = end + 1;
+    }
+  }
+  return rows;
+}
+
+int measure(const std::string& folder, int passes) {
+  const Rows rows = read_rows(folder);
+  if (rows.good.empty()) {
+    std::fprintf(stderr, "PLIMSOLL_GOLDEN names no golden/chat_templates\n");
+    return 1;
+  }
+  std::size_t wrong = 0;
+  for (const Row& row : rows.good) {
+    const auto text = row.chat_template->render(row.context, kNow);
+    wrong += !text || *text != row.expected;
+  }
+  std::printf("rows %zu templates %zu wrong %zu compiler %s threads 1\n", rows.good.size(),
+              rows.templates.size(), wrong, __VERSION__);
+  for (int pass = 0; pass < passes; ++pass) {
+    Clock::time_point start = Clock::now();
+    for (const auto& [name, source] : rows.sources)
+      if (!ChatTemplate::parse(source)) return 1;
+    const double parse_us = microseconds_since(start) / static_cast<double>(rows.sources.size());
+    start = Clock::now();
+    std::size_t bytes = 0;
+    for (const Row& row : rows.good) bytes += row.chat_template->render(row.context, kNow)->size();
+    const double render_us = microseconds_since(start) / static_cast<double>(rows.good.size());
+    std::printf("pass %d render_us %.2f parse_us %.2f bytes %zu\n", pass, render_us, parse_us, bytes);
+  }
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace plimsoll::text
+
+int main(int argc, char** argv) {
+  const char* golden = std::getenv("PLIMSOLL_GOLDEN");
+  return plimsoll::text::measure(std::string(golden ? golden : ".") + "/chat_templates",
+                                 argc > 1 ? std::atoi(argv[1]) : 5);
+}
