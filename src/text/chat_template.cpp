@@ -14,7 +14,7 @@ using jinja::NodeKind;
 // Does this expression read `<something>.content` or `<something>["content"]`?
 bool reads_content(const Node* node) {
   if (!node) return false;
-  if (node->kind == NodeKind::kAttribute) return node->text == "content";
+  if (node->kind == NodeKind::kAttribute) return node->attribute->text == "content";
   if (node->kind == NodeKind::kItem) {
     const std::string* key = node->children[1]->constant.string();
     return key && *key == "content";

@@ -2,7 +2,6 @@
 // The functions every template sees: jinja2's globals and the two that transformers adds.
 #include <chrono>
 #include <ctime>
-#include <map>
 
 #include "text/jinja/interpreter.h"
 
@@ -39,10 +38,10 @@ Value range(Interpreter& run, const Value&, const Arguments& given) {
 }
 
 Value make_dict_value(Interpreter& run, const Value&, const Arguments& given) {
-  std::vector<std::pair<Value, Value>> entries;
+  std::vector<Dict::Entry> entries;
   if (!given.positional.empty()) {
     if (const Dict* dict = given.positional[0].dict()) {
-      entries = dict->entries;
+      entries.assign(dict->entries.begin(), dict->entries.end());
     } else {
       for (const Value& pair : run.elements(given.positional[0])) {
         std::vector<Value> parts = run.elements(pair);
@@ -52,7 +51,7 @@ Value make_dict_value(Interpreter& run, const Value&, const Arguments& given) {
       }
     }
   }
-  for (const auto& [name, value] : given.named) entries.emplace_back(Value(name), value);
+  for (const auto& [name, value] : given.named) entries.emplace_back(Value(std::string(name)), value);
   return run.dict(std::move(entries));
 }
 
@@ -105,41 +104,32 @@ Value strftime_now(Interpreter& run, const Value&, const Arguments& given) {
 
 Value Interpreter::make_namespace(const Arguments& arguments) {
   if (!charge_bytes(sizeof(Namespace))) return {};
-  auto space = std::make_shared<Namespace>();
-  namespaces_.push_back(space);
+  auto* space = new Namespace;
+  const Value& made = namespaces_.emplace_back(space);
   if (!arguments.positional.empty())
     if (const Dict* dict = arguments.positional[0].dict())
       for (const auto& [key, value] : dict->entries) space->set(to_text(key), value);
   for (const auto& [name, value] : arguments.named) space->set(name, value);
   for (const auto& [name, value] : space->attributes)
     if (value.depth() >= kMaxValueDepth) return fail("LimitError", "values are nested too deeply");
-  return space;
+  return made;
 }
 
-std::optional<Value> environment_function(const std::string& name) {
-  static const std::map<std::string, Function, std::less<>> kFunctions = {
-      {"range", range},
-      {"dict", make_dict_value},
-      {"namespace",
-       [](Interpreter& run, const Value&, const Arguments& given) { return run.make_namespace(given); }},
-      {"raise_exception", raise_exception},
-      {"strftime_now", strftime_now}};
-  const auto found = kFunctions.find(name);
-  if (found == kFunctions.end()) return std::nullopt;
-  auto function = std::make_shared<Callable>();
-  function->name = name;
-  function->function = found->second;
-  return Value(CallablePtr(std::move(function)));
-}
-
-Value make_method(const Value& self, const std::string& name, Function function) {
-  auto made = std::make_shared<Callable>();
-  made->kind = Callable::Kind::kMethod;
-  made->name = name;
-  made->self = self;
-  made->function = function;
-  made->depth = self.depth() + 1;
-  return CallablePtr(std::move(made));
+const Callable* environment_function(std::string_view name) {
+  const auto made = [](const char* called, Function function) {
+    Callable callable;
+    callable.name = called;
+    callable.function = function;
+    return callable;
+  };
+  static const Callable kFunctions[] = {
+      made("range", range), made("dict", make_dict_value),
+      made("namespace",
+           [](Interpreter& run, const Value&, const Arguments& given) { return run.make_namespace(given); }),
+      made("raise_exception", raise_exception), made("strftime_now", strftime_now)};
+  for (const Callable& callable : kFunctions)
+    if (callable.name == name) return &callable;
+  return nullptr;
 }
 
 }  // namespace plimsoll::text::jinja

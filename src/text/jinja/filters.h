@@ -11,6 +11,10 @@ namespace plimsoll::text::jinja {
 /// The filter of this name, or null.
 Function text_filter(std::string_view name);
 Function sequence_filter(std::string_view name);
+/// Of both tables.
+Function find_filter(std::string_view name);
+/// The test of this name, or null.
+Test find_test(std::string_view name);
 
 struct FilterEntry {
   std::string_view name;

@@ -225,7 +225,8 @@ Value brace_format(Interpreter& run, const Value& pattern, const Arguments& argu
 Value percent_format(Interpreter& run, const Value& pattern, const Value& values) {
   const std::string& text = *pattern.string();
   std::vector<Value> given = {values};
-  if (const Sequence* tuple = values.sequence(SequenceForm::kTuple)) given = tuple->items;
+  if (const Sequence* tuple = values.sequence(SequenceForm::kTuple))
+    given.assign(tuple->items.begin(), tuple->items.end());
   std::string out;
   std::size_t used = 0;
   for (std::size_t i = 0; i < text.size() && !run.failed(); ++i) {

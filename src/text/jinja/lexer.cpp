@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "text/jinja/string_methods.h"
 #include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
@@ -48,31 +49,34 @@ class Lexer {
   bool at(std::string_view expected, std::size_t position) const {
     return text_.compare(position, expected.size(), expected) == 0;
   }
-  void add(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
+  void add(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_, column()}); }
+  int column() const { return static_cast<int>(at_ - line_start_) + 1; }
   void fail(std::string message) {
     if (!error_) error_ = TemplateError{"TemplateSyntaxError", std::move(message), line_};
     at_ = text_.size();
   }
   void advance(std::size_t to) {
-    line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
-                                         text_.begin() + static_cast<std::ptrdiff_t>(to), '\n'));
-    if (to > at_) line_starting_ = text_[to - 1] == '\n';
-    at_ = to;
+    for (; at_ < to; ++at_)
+      if (text_[at_] == '\n') {
+        ++line_;
+        line_start_ = at_ + 1;
+      }
+    if (to > 0) line_starting_ = text_[to - 1] == '\n';
   }
   std::size_t skip_spaces(std::size_t position) const {
     const std::string_view rest = std::string_view(text_).substr(position);
-    return text_.size() - strip(rest, Side::kLeft).size();
+    return text_.size() - trimmed(rest, Side::kLeft).size();
   }
 
   // The text before a tag loses white space: all of it after '-', the blanks of its last line before a
   // block.
   std::string_view trimmed_before(std::string_view data, char sign, bool is_variable) const {
-    if (sign == '-') return strip(data, Side::kRight);
+    if (sign == '-') return trimmed(data, Side::kRight);
     if (sign == '+' || is_variable) return data;
     const std::size_t newline = data.rfind('\n');
     const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
     if (start == 0 && !line_starting_) return data;
-    return strip(data.substr(start), Side::kBoth).empty() ? data.substr(0, start) : data;
+    return trimmed(data.substr(start), Side::kBoth).empty() ? data.substr(0, start) : data;
   }
 
   // End of a block or comment whose closing mark starts at `position` (after its sign): "%}" and, unless '+',
@@ -297,6 +301,7 @@ class Lexer {
 
   std::string text_;
   std::size_t at_ = 0;
+  std::size_t line_start_ = 0;
   int line_ = 1;
   bool line_starting_ = true;
   std::vector<Token> tokens_;

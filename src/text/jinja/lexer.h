@@ -29,6 +29,7 @@ struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string text;
   int line = 1;
+  int column = 1;  // in bytes from 1
 };
 
 /// Errors: TemplateSyntaxError (unknown character, unbalanced bracket, comment or raw block without end).

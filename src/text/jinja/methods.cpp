@@ -39,8 +39,7 @@ Value dict_get(Interpreter& run, const Value& self, const Arguments& given) {
     return run.type_error(given.named.empty() ? "get expected at least 1 argument, got 0"
                                               : "dict.get() takes no keyword arguments");
   const Value& key = given.positional[0];
-  if (key.dict() || key.sequence(SequenceForm::kList))
-    return run.type_error("unhashable type: '" + type_name(key) + "'");
+  if (key.is_unhashable()) return run.type_error("unhashable type: '" + type_name(key) + "'");
   if (const Value* found = self.dict()->find(key)) return *found;
   return given.positional.size() > 1 ? given.positional[1] : Value(None{});
 }
@@ -78,37 +77,66 @@ constexpr std::array<std::string_view, 9> kForbiddenOfLists = {
     "append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort", "__setitem__"};
 
 template <class Table>
-std::optional<Value> bound(const Table& table, const Value& object, const std::string& name) {
+Method in_table(const Table& table, std::string_view name) {
   for (const Entry& entry : table)
-    if (entry.name == name) return make_method(object, name, entry.function);
-  return std::nullopt;
+    if (entry.name == name) return {entry.function, false};
+  return {};
 }
 
 template <class Names>
-bool is_any(const Names& names, const std::string& name) {
+bool is_any(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace
 
-std::optional<Value> method(const Value& object, const std::string& name) {
-  const Sequence* list = object.sequence();
-  const bool is_forbidden = (name.size() > 4 && name.starts_with("__") && name.ends_with("__")) ||
-                            (object.dict() && is_any(kForbiddenOfDicts, name)) ||
-                            (list && list->form == SequenceForm::kList && is_any(kForbiddenOfLists, name));
-  if (is_forbidden)
-    return Interpreter::undefined("access to attribute " + python_repr(Value(name)) + " of '" +
-                                      type_name(object) + "' object is unsafe.",
-                                  true);
-  if (object.is_string()) {
-    if (const Function function = string_method(name)) return make_method(object, name, function);
-  } else if (object.dict()) {
-    return bound(kDictMethods, object, name);
-  } else if (list && list->form <= SequenceForm::kRange) {
-    return list->form == SequenceForm::kList || name != "copy" ? bound(kListMethods, object, name)
-                                                               : std::nullopt;
+MethodSet method_set(const Value& object) {
+  switch (object.type()) {
+    case Value::Type::kString:
+      return MethodSet::kString;
+    case Value::Type::kDict:
+      return MethodSet::kDict;
+    case Value::Type::kBool:
+    case Value::Type::kInt:
+      return MethodSet::kInt;
+    case Value::Type::kFloat:
+      return MethodSet::kFloat;
+    case Value::Type::kSequence:
+      switch (object.sequence()->form) {
+        case SequenceForm::kList:
+          return MethodSet::kList;
+        case SequenceForm::kTuple:
+          return MethodSet::kTuple;
+        case SequenceForm::kRange:
+          return MethodSet::kRange;
+        default:
+          return MethodSet::kOther;
+      }
+    default:
+      return MethodSet::kOther;
   }
-  return std::nullopt;
+}
+
+Method find_method(MethodSet set, std::string_view name) {
+  if (name.size() > 4 && name.starts_with("__") && name.ends_with("__")) return {nullptr, true};
+  switch (set) {
+    case MethodSet::kString:
+      return {string_method(name), false};
+    case MethodSet::kDict:
+      return is_any(kForbiddenOfDicts, name) ? Method{nullptr, true} : in_table(kDictMethods, name);
+    case MethodSet::kList:
+      return is_any(kForbiddenOfLists, name) ? Method{nullptr, true} : in_table(kListMethods, name);
+    case MethodSet::kTuple:
+    case MethodSet::kRange:
+      return name == "copy" ? Method{} : in_table(kListMethods, name);
+    default:
+      return {};
+  }
+}
+
+AttributeName::AttributeName(std::string name) : text(std::move(name)), field(loop_field(text)) {
+  for (std::size_t set = 0; set < kNumMethodSets; ++set)
+    methods[set] = find_method(static_cast<MethodSet>(set), text);
 }
 
 }  // namespace plimsoll::text::jinja

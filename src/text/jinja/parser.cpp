@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "text/jinja/filters.h"
+#include "text/jinja/interpreter.h"
+
 namespace plimsoll::text::jinja {
 namespace {
 
@@ -15,8 +18,19 @@ constexpr std::size_t kMaxSourceBytes = std::size_t{4} << 20;
 
 int Program::intern(const std::string& name) {
   const auto [found, is_new] = name_ids.emplace(name, static_cast<int>(name_texts.size()));
-  if (is_new) name_texts.push_back(name);
+  if (is_new) {
+    name_texts.push_back(name);
+    is_assigned.push_back(false);
+    const Callable* function = environment_function(name);
+    globals.push_back(function ? Value::borrowed(*function) : Value());
+  }
   return found->second;
+}
+
+const AttributeName* Program::attribute(const std::string& name) {
+  const AttributeName*& known = attribute_names[name];
+  if (!known) known = &attributes.emplace_back(name);
+  return known;
 }
 
 tl::expected<std::shared_ptr<const Program>, TemplateError> parse(std::string_view source) {
@@ -64,7 +78,20 @@ Node* Parser::make(NodeKind kind, int line) {
   Node& node = program_.nodes.emplace_back();
   node.kind = kind;
   node.line = line;
+  node.column = current().column;
   return &node;
+}
+
+Node* Parser::operation(Operator op, NodeKind kind, std::vector<Node*> operands) {
+  Node* node = make(kind, operands[0]->line);
+  node->column = operands[0]->column;
+  node->op = op;
+  node->children = std::move(operands);
+  return node;
+}
+
+void Parser::assigns(int name) {
+  program_.is_assigned[static_cast<std::size_t>(name)] = true;
 }
 
 bool Parser::skip_operator(std::string_view op) {
@@ -95,10 +122,12 @@ void Parser::expect_operator(std::string_view op) {
 
 void Parser::use_name(Node* node) {
   node->name = program_.intern(node->text);
+  if (node->text == "loop") names_loop_ = true;
   if (macros_.empty()) return;
-  if (node->text == "varargs") macros_.back()->uses_varargs = true;
-  if (node->text == "kwargs") macros_.back()->uses_kwargs = true;
-  if (node->text == "caller") macros_.back()->uses_caller = true;
+  Signature& signature = *macros_.back()->signature;
+  if (node->text == "varargs") signature.uses_varargs = true;
+  if (node->text == "kwargs") signature.uses_kwargs = true;
+  if (node->text == "caller") signature.uses_caller = true;
 }
 
 Node* Parser::expression(bool with_condition) {
@@ -149,79 +178,85 @@ Node* Parser::not_() {
   if (failed()) return fail("");
   if (!at_name("not")) return compare();
   Node* node = make(NodeKind::kUnary, current().line);
-  node->text = "not";
+  node->op = Operator::kNot;
   next();
   node->children = {not_()};
   return node;
 }
 
 Node* Parser::compare() {
+  static constexpr std::pair<std::string_view, Operator> kOperators[] = {
+      {"==", Operator::kEqual},     {"!=", Operator::kUnequal}, {"<", Operator::kLess},
+      {"<=", Operator::kLessEqual}, {">", Operator::kGreater},  {">=", Operator::kGreaterEqual}};
   Node* left = sum();
   Node* node = nullptr;
   for (;;) {
-    std::string op;
+    std::optional<Operator> op;
     if (current().kind == TokenKind::kOperator) {
-      for (const char* known : {"==", "!=", "<", "<=", ">", ">="})
-        if (current().text == known) op = known;
-      if (!op.empty()) next();
+      for (const auto& [text, known] : kOperators)
+        if (current().text == text) op = known;
+      if (op) next();
     } else if (skip_name("in")) {
-      op = "in";
+      op = Operator::kIn;
     } else if (at_name("not") && look().kind == TokenKind::kName && look().text == "in") {
       next();
       next();
-      op = "not in";
+      op = Operator::kNotIn;
     }
-    if (op.empty()) return node ? node : left;
-    if (!node) {
-      node = make(NodeKind::kCompare, current().line);
-      node->children = {left};
-    }
-    node->names.push_back(op);
+    if (!op) return node ? node : left;
+    if (!node) node = operation(*op, NodeKind::kCompare, {left});
+    node->operators.push_back(*op);
     node->children.push_back(sum());
   }
 }
 
 Node* Parser::sum() {
   Node* left = concat();
-  while (at_operator("+") || at_operator("-")) {
-    Node* node = make(NodeKind::kBinary, current().line);
-    node->text = current().text;
-    next();
-    node->children = {left, concat()};
-    left = node;
+  for (;;) {
+    if (skip_operator("+")) {
+      Node* right = concat();
+      if (left->kind == NodeKind::kSum)
+        left->children.push_back(right);
+      else
+        left = operation(Operator::kAdd, NodeKind::kSum, {left, right});
+    } else if (skip_operator("-")) {
+      Node* right = concat();
+      left = operation(Operator::kSubtract, NodeKind::kBinary, {left, right});
+    } else {
+      return left;
+    }
   }
-  return left;
 }
 
 Node* Parser::concat() {
   Node* left = product();
   if (!at_operator("~")) return left;
-  Node* node = make(NodeKind::kConcat, current().line);
-  node->children = {left};
+  Node* node = operation(Operator::kAdd, NodeKind::kConcat, {left});
   while (skip_operator("~")) node->children.push_back(product());
   return node;
 }
 
 Node* Parser::product() {
+  static constexpr std::pair<std::string_view, Operator> kOperators[] = {{"*", Operator::kMultiply},
+                                                                         {"/", Operator::kDivide},
+                                                                         {"//", Operator::kFloorDivide},
+                                                                         {"%", Operator::kModulo}};
   Node* left = power();
-  while (at_operator("*") || at_operator("/") || at_operator("//") || at_operator("%")) {
-    Node* node = make(NodeKind::kBinary, current().line);
-    node->text = current().text;
+  for (;;) {
+    const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                     [&](const auto& entry) { return at_operator(entry.first); });
+    if (found == std::end(kOperators)) return left;
     next();
-    node->children = {left, power()};
-    left = node;
+    Node* right = power();
+    left = operation(found->second, NodeKind::kBinary, {left, right});
   }
-  return left;
 }
 
 Node* Parser::power() {
   Node* left = unary();
-  while (at_operator("**")) {
-    Node* node = make(NodeKind::kBinary, current().line);
-    node->text = "**";
-    next();
-    node->children = {left, unary()};
-    left = node;
+  while (skip_operator("**")) {
+    Node* right = unary();
+    left = operation(Operator::kPower, NodeKind::kBinary, {left, right});
   }
   return left;
 }
@@ -232,7 +267,7 @@ Node* Parser::unary(bool with_filter) {
   Node* node = nullptr;
   if (at_operator("-") || at_operator("+")) {
     node = make(NodeKind::kUnary, current().line);
-    node->text = current().text;
+    node->op = at_operator("-") ? Operator::kNegate : Operator::kPlus;
     next();
     node->children = {unary(false)};
   } else {
@@ -275,7 +310,7 @@ Node* Parser::subscript(Node* object) {
     next();
     if (token.kind == TokenKind::kName) {
       Node* node = make(NodeKind::kAttribute, line);
-      node->text = token.text;
+      node->attribute = program_.attribute(token.text);
       node->children = {object};
       return node;
     }
@@ -309,7 +344,9 @@ Node* Parser::subscript(Node* object) {
   return node;
 }
 
-void Parser::call_arguments(CallArguments& arguments) {
+// "(...)", or null when nothing is inside.
+const CallArguments* Parser::call_arguments() {
+  CallArguments arguments;
   expect_operator("(");
   bool is_first = true;
   while (!failed() && !at_operator(")")) {
@@ -332,12 +369,14 @@ void Parser::call_arguments(CallArguments& arguments) {
     }
   }
   expect_operator(")");
+  if (is_first) return nullptr;
+  return &program_.arguments.emplace_back(std::move(arguments));
 }
 
 Node* Parser::call(Node* callee) {
   Node* node = make(NodeKind::kCall, current().line);
   node->children = {callee};
-  call_arguments(node->arguments);
+  node->arguments = call_arguments();
   return node;
 }
 
@@ -349,8 +388,9 @@ Node* Parser::filters(Node* value, bool first_without_pipe) {
     node->text = expect_name();
     while (skip_operator(".")) node->text += "." + expect_name();
     node->children = {value};
-    if (at_operator("(")) call_arguments(node->arguments);
-    if (!is_known_filter(node->text) && soft_ == 0)
+    if (at_operator("(")) node->arguments = call_arguments();
+    node->filter = find_filter(node->text);
+    if (!node->filter && soft_ == 0)
       unknown_.emplace_back("No filter named '" + node->text + "'.", node->line);
     value = node;
   }
@@ -367,18 +407,20 @@ Node* Parser::test(Node* value) {
   node->children = {value};
   const TokenKind kind = current().kind;
   if (at_operator("(")) {
-    call_arguments(node->arguments);
+    node->arguments = call_arguments();
   } else if ((kind == TokenKind::kName && !at_name("else") && !at_name("or") && !at_name("and")) ||
              kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat ||
              at_operator("[") || at_operator("{")) {
     if (at_name("is")) return fail("You cannot chain multiple tests with is");
-    node->arguments.positional.push_back(postfix(primary()));
+    CallArguments& arguments = program_.arguments.emplace_back();
+    arguments.positional.push_back(postfix(primary()));
+    node->arguments = &arguments;
   }
-  if (!is_known_test(node->text) && soft_ == 0)
-    unknown_.emplace_back("No test named '" + node->text + "'.", node->line);
+  node->test = find_test(node->text);
+  if (!node->test && soft_ == 0) unknown_.emplace_back("No test named '" + node->text + "'.", node->line);
   if (!is_negated) return node;
   Node* negation = make(NodeKind::kUnary, line);
-  negation->text = "not";
+  negation->op = Operator::kNot;
   negation->children = {node};
   return negation;
 }

@@ -59,7 +59,7 @@ class Parser {
   Node* filter_chain(Node* node);
   Node* subscript(Node* node);
   Node* call(Node* callee);
-  void call_arguments(CallArguments& arguments);
+  const CallArguments* call_arguments();
   Node* filters(Node* node, bool first_without_pipe);
   Node* test(Node* node);
   // literals (parser_literals.cpp)
@@ -89,6 +89,8 @@ class Parser {
   Node* fail(std::string message, int line = 0, std::string type = "TemplateSyntaxError");
   bool failed() const { return error_.has_value(); }
   Node* make(NodeKind kind, int line);
+  Node* operation(Operator op, NodeKind kind, std::vector<Node*> operands);
+  void assigns(int name);
   void use_name(Node* node);
   Node* fail_unknown_tag(const std::string* name);
   static std::string describe(const Token& token);
@@ -103,17 +105,14 @@ class Parser {
   Program& program_;
   std::size_t at_ = 0;
   int depth_ = 0;
-  int soft_ = 0;        // inside an if: unknown filters fail when they run, not when they are parsed
-  int loop_depth_ = 0;  // break and continue need a loop
+  int soft_ = 0;             // inside an if: unknown filters fail when they run, not when they are parsed
+  int loop_depth_ = 0;       // break and continue need a loop
+  bool names_loop_ = false;  // "loop" was named since the innermost for began
   std::vector<std::pair<std::string, int>> unknown_;  // unknown filters and tests met outside conditions
   std::vector<Node*> macros_;                         // open macros, innermost last
   std::vector<std::vector<std::string_view>> ends_;   // tags that each open body may end with
   std::vector<std::string> tags_;                     // open statements, for messages
   std::optional<TemplateError> error_;
 };
-
-/// True when an expression filter or test of this name exists (filters.cpp, tests.cpp).
-bool is_known_filter(std::string_view name);
-bool is_known_test(std::string_view name);
 
 }  // namespace plimsoll::text::jinja

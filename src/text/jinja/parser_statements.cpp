@@ -7,6 +7,12 @@
 namespace plimsoll::text::jinja {
 
 void Parser::run() {
+  program_.id_loop = program_.intern("loop");
+  program_.id_caller = program_.intern("caller");
+  program_.id_kwargs = program_.intern("kwargs");
+  program_.id_varargs = program_.intern("varargs");
+  for (const int id : {program_.id_loop, program_.id_caller, program_.id_kwargs, program_.id_varargs})
+    assigns(id);
   program_.body = body({}, false);
   if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second);
 }
@@ -169,6 +175,7 @@ Node* Parser::if_statement() {
 
 Node* Parser::for_statement() {
   Node* node = make(NodeKind::kFor, current().line);
+  const bool outer_names_loop = names_loop_;
   node->target = assign_target(true, false, true);
   if (!skip_name("in")) fail("expected token 'in', got '" + describe(current()) + "'");
   Node* iterable = tuple(false, false, "recursive");
@@ -178,7 +185,10 @@ Node* Parser::for_statement() {
   expect_block_end();
   const int soft = std::exchange(soft_, 0);
   ++loop_depth_;
+  names_loop_ = false;
   node->body = body({"endfor", "else"}, false);
+  node->uses_loop = names_loop_ || node->is_recursive;
+  names_loop_ = names_loop_ || outer_names_loop;
   --loop_depth_;
   if (skip_name("else")) {
     expect_block_end();
@@ -196,12 +206,13 @@ Node* Parser::single_target(bool with_namespace) {
   if (failed()) return node;
   if (with_namespace && skip_operator(".")) {
     node->kind = NodeKind::kNamespaceRef;
-    node->names = {expect_name()};
+    node->attribute = program_.attribute(expect_name());
   } else {
     for (const char* reserved : {"true", "false", "none", "True", "False", "None"})
       if (token.text == reserved) return fail("can't assign to 'const'", token.line);
   }
   node->name = program_.intern(node->text);
+  if (node->kind == NodeKind::kName) assigns(node->name);
   return node;
 }
 
@@ -246,12 +257,12 @@ Node* Parser::set_statement() {
 void Parser::signature(Node* macro) {
   expect_operator("(");
   while (!failed() && !at_operator(")")) {
-    if (!macro->parameters.empty()) expect_operator(",");
+    if (!macro->signature->names.empty()) expect_operator(",");
     Node* parameter = single_target(false);
-    macro->parameters.push_back(parameter->name);
+    macro->signature->names.push_back(parameter->name);
     if (skip_operator("="))
-      macro->defaults.push_back(expression());
-    else if (!macro->defaults.empty())
+      macro->signature->defaults.push_back(expression());
+    else if (!macro->signature->defaults.empty())
       fail("non-default argument follows default argument");
   }
   expect_operator(")");
@@ -259,6 +270,7 @@ void Parser::signature(Node* macro) {
 
 Node* Parser::macro_statement() {
   Node* node = make(NodeKind::kMacro, current().line);
+  node->signature = std::make_unique<Signature>();
   const Node* name = single_target(false);
   node->text = name->text;
   node->name = name->name;
@@ -273,6 +285,7 @@ Node* Parser::macro_statement() {
 
 Node* Parser::call_block() {
   Node* node = make(NodeKind::kCallBlock, current().line);
+  node->signature = std::make_unique<Signature>();
   node->text = "caller";
   macros_.push_back(node);
   if (at_operator("(")) signature(node);
@@ -290,9 +303,10 @@ Node* Parser::call_block() {
 
 Node* Parser::with_statement() {
   Node* node = make(NodeKind::kWith, current().line);
+  node->signature = std::make_unique<Signature>();
   while (!failed() && current().kind != TokenKind::kBlockEnd) {
-    if (!node->parameters.empty()) expect_operator(",");
-    node->parameters.push_back(single_target(false)->name);
+    if (!node->signature->names.empty()) expect_operator(",");
+    node->signature->names.push_back(single_target(false)->name);
     expect_operator("=");
     node->children.push_back(expression());
   }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "text/jinja/callable.h"
 #include "text/unicode.h"
@@ -43,7 +44,7 @@ void append_string_repr(std::string& out, std::string_view text) {
   out += quote;
 }
 
-void append_items(std::string& out, const std::vector<Value>& items) {
+void append_items(std::string& out, std::span<const Value> items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i) out += ", ";
     append_repr(out, items[i]);
@@ -92,7 +93,7 @@ void append_sequence(std::string& out, const Sequence& list) {
       out += "<generator object>";
       return;
     default:
-      out += type_name(Value(SequencePtr(SequencePtr(), &list)));
+      out += type_name(Value::borrowed(list));
       out += "([";
       append_items(out, list.items);
       out += "])";
@@ -177,7 +178,7 @@ class JsonWriter {
     return true;
   }
   bool write_dict(const Dict& dict, int level) {
-    std::vector<const std::pair<Value, Value>*> entries;
+    std::vector<const Dict::Entry*> entries;
     for (const auto& entry : dict.entries) entries.push_back(&entry);
     if (format_.sort_keys)
       std::stable_sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) {

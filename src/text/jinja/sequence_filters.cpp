@@ -65,7 +65,7 @@ std::vector<Value> sorted(Interpreter& run, std::vector<Value> items, std::vecto
 Value length(Interpreter& run, const Value& value, const Arguments&) {
   if (value.is_undefined()) {
     run.charge_steps(1);
-    return value.undefined()->is_unsafe && run.refuse_undefined(value) ? Value() : Value(0);
+    return value.is_unsafe() && run.refuse_undefined(value) ? Value() : Value(0);
   }
   if (value.string()) return static_cast<std::int64_t>(num_code_points(*value.string()));
   if (const Dict* dict = value.dict()) return static_cast<std::int64_t>(dict->entries.size());
@@ -91,13 +91,13 @@ Value items_filter(Interpreter& run, const Value& value, const Arguments&) {
 
 Value first(Interpreter& run, const Value& value, const Arguments&) {
   std::vector<Value> items = run.elements(value);
-  return items.empty() ? Interpreter::undefined("No first item, sequence was empty.") : items.front();
+  return items.empty() ? Value::undefined("No first item, sequence was empty.") : items.front();
 }
 
 Value last(Interpreter& run, const Value& value, const Arguments&) {
   if (value.sequence(SequenceForm::kGenerator)) return run.type_error("'generator' object is not reversible");
   std::vector<Value> items = run.elements(value);
-  return items.empty() ? Interpreter::undefined("No last item, sequence was empty.") : items.back();
+  return items.empty() ? Value::undefined("No last item, sequence was empty.") : items.back();
 }
 
 Value join(Interpreter& run, const Value& value, const Arguments& given) {
@@ -106,7 +106,7 @@ Value join(Interpreter& run, const Value& value, const Arguments& given) {
   const std::string between = separator ? run.to_text(*separator) : "";
   std::string out;
   bool is_first = true;
-  for (const Value& element : run.elements(value)) {
+  for (const Value& element : run.iterate(value)) {
     if (!std::exchange(is_first, false)) out += between;
     out += run.to_text(attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
     if (!run.charge_bytes(between.size())) return {};
@@ -127,10 +127,10 @@ Value map_filter(Interpreter& run, const Value& value, const Arguments& given) {
   std::string filter;
   if (!attribute) {
     filter = run.to_text(given.positional[0]);
-    rest.positional.assign(given.positional.begin() + 1, given.positional.end());
+    for (std::size_t i = 1; i < given.positional.size(); ++i) rest.positional.push_back(given.positional[i]);
     rest.named = given.named;
   }
-  for (const Value& element : run.elements(value)) {
+  for (const Value& element : run.iterate(value)) {
     if (!run.charge_steps(1)) return {};
     Value mapped = attribute ? path_value(run, element, *attribute) : run.apply_filter(filter, element, rest);
     out.push_back(mapped.is_undefined() && attribute && otherwise ? *otherwise : std::move(mapped));
@@ -152,8 +152,7 @@ Value select(Interpreter& run, const Value& value, const Arguments& given) {
   Arguments rest;
   if (used < given.positional.size()) {
     test = run.to_text(given.positional[used++]);
-    rest.positional.assign(given.positional.begin() + static_cast<std::ptrdiff_t>(used),
-                           given.positional.end());
+    for (; used < given.positional.size(); ++used) rest.positional.push_back(given.positional[used]);
     rest.named = given.named;
   }
   std::vector<Value> out;
@@ -195,8 +194,7 @@ Value unique(Interpreter& run, const Value& value, const Arguments& given) {
   std::vector<Value> out, seen;
   for (Value& element : run.elements(value)) {
     Value key = sort_key(run, element, attribute, is_case_sensitive);
-    if (key.dict() || key.sequence(SequenceForm::kList))
-      return run.type_error("unhashable type: '" + type_name(key) + "'");
+    if (key.is_unhashable()) return run.type_error("unhashable type: '" + type_name(key) + "'");
     if (!run.charge_steps(static_cast<std::int64_t>(seen.size()) / 16 + 1)) return {};
     if (std::any_of(seen.begin(), seen.end(), [&](const Value& other) { return other.equals(key); }))
       continue;
@@ -211,7 +209,7 @@ Value extreme(Interpreter& run, const Value& value, const Arguments& given) {
   const bool is_case_sensitive = flag(given.get(0, "case_sensitive"));
   const Value* attribute = given.get(1, "attribute");
   const std::vector<Value> items = run.elements(value);
-  if (items.empty()) return Interpreter::undefined("No aggregated item, sequence was empty.");
+  if (items.empty()) return Value::undefined("No aggregated item, sequence was empty.");
   std::size_t best = 0;
   Value best_key = sort_key(run, items[0], attribute, is_case_sensitive);
   for (std::size_t i = 1; i < items.size() && run.charge_steps(1); ++i) {
@@ -227,8 +225,8 @@ Value sum(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* attribute = given.get(0, "attribute");
   const Value* start = given.get(1, "start");
   Value total = start ? *start : Value(0);
-  for (const Value& element : run.elements(value)) {
-    total = run.binary("+", total,
+  for (const Value& element : run.iterate(value)) {
+    total = run.binary(Operator::kAdd, total,
                        attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
     if (run.failed()) return {};
   }

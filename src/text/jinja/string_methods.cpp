@@ -28,15 +28,17 @@ Value strip_method(Interpreter& run, const Value& self, const Arguments& given) 
   if (characters && run.refuse_undefined(*characters)) return {};
   if (characters && !characters->is_none() && !characters->string())
     return run.type_error("strip arg must be None or str");
-  return like(run, self,
-              std::string(strip(text_of(self), kSide, characters ? characters->string() : nullptr)));
+  const std::string* given_set = characters ? characters->string() : nullptr;
+  const std::string_view cut =
+      given_set ? strip(text_of(self), kSide, given_set) : trimmed(text_of(self), kSide);
+  return cut.size() == text_of(self).size() ? self : like(run, self, std::string(cut));
 }
 
 Value split_spaces(Interpreter& run, const Value& self, std::int64_t limit, bool from_right) {
   std::vector<Value> parts;
   std::string_view rest = text_of(self);
   for (;;) {
-    rest = strip(rest, from_right ? Side::kRight : Side::kLeft);
+    rest = trimmed(rest, from_right ? Side::kRight : Side::kLeft);
     if (rest.empty()) break;
     if (limit >= 0 && static_cast<std::int64_t>(parts.size()) == limit) {
       parts.push_back(like(run, self, std::string(rest)));
@@ -99,7 +101,8 @@ Value affix_method(Interpreter& run, const Value& self, const Arguments& given) 
   const std::string name = kAtEnd ? "endswith" : "startswith";
   if (given.positional.empty()) return run.type_error(name + "() takes at least 1 argument (0 given)");
   std::vector<Value> options = {given.positional[0]};
-  if (const Sequence* tuple = options[0].sequence(SequenceForm::kTuple)) options = tuple->items;
+  if (const Sequence* tuple = options[0].sequence(SequenceForm::kTuple))
+    options.assign(tuple->items.begin(), tuple->items.end());
   std::string_view text = text_of(self);
   if (given.positional.size() > 1) {
     std::int64_t start = 0;
@@ -182,7 +185,7 @@ Value join_method(Interpreter& run, const Value& self, const Arguments& given) {
   if (given.positional.size() != 1) return run.type_error("str.join() takes exactly one argument");
   std::string out;
   std::int64_t index = 0;
-  for (const Value& part : run.elements(given.positional[0])) {
+  for (const Value& part : run.iterate(given.positional[0])) {
     const std::string* text = part.string();
     if (!text)
       return run.type_error("sequence item " + std::to_string(index) + ": expected str instance, " +
@@ -321,6 +324,22 @@ Function string_method(std::string_view name) {
   for (const Entry& entry : kMethods)
     if (entry.name == name) return entry.function;
   return nullptr;
+}
+
+std::string_view trimmed(std::string_view text, Side side) {
+  const auto is_blank = [](char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F);
+  };
+  const auto is_wide = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  if (side != Side::kRight) {
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    if (!text.empty() && is_wide(text.front())) return strip(text, side);
+  }
+  if (side != Side::kLeft) {
+    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+    if (!text.empty() && is_wide(text.back())) return strip(text, side);
+  }
+  return text;
 }
 
 std::string replaced(std::string_view text, std::string_view from, std::string_view to, std::int64_t count) {

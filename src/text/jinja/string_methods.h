@@ -5,12 +5,15 @@
 #include <string_view>
 
 #include "text/jinja/callable.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 
 /// The method, or null when str has none of this name (or none that templates are known to use).
 Function string_method(std::string_view name);
 
+/// str.strip, lstrip, rstrip of white space: as strip() of the room, quicker on ASCII.
+std::string_view trimmed(std::string_view text, Side side);
 /// str.replace: every occurrence, or the first `count` when not negative; an empty `from` matches between
 /// characters.
 std::string replaced(std::string_view text, std::string_view from, std::string_view to, std::int64_t count);

@@ -3,14 +3,12 @@
 #include <array>
 #include <cmath>
 
+#include "text/jinja/filters.h"
 #include "text/jinja/interpreter.h"
-#include "text/jinja/parser.h"
 #include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
-
-using Test = bool (*)(Interpreter&, const Value&, const Arguments&);
 
 Value argument(Interpreter& run, const Arguments& given, const char* name) {
   if (const Value* value = given.get(0, name)) return *value;
@@ -19,22 +17,15 @@ Value argument(Interpreter& run, const Arguments& given, const char* name) {
 
 template <int kRemainder>
 bool has_remainder(Interpreter& run, const Value& value, const Arguments&) {
-  const Value rest = run.binary("%", value, Value(2));
+  const Value rest = run.binary(Operator::kModulo, value, Value(2));
   return !run.failed() && rest.equals(Value(kRemainder));
 }
 
-template <const char* const* kOp>
+template <Operator kOp>
 bool compares(Interpreter& run, const Value& value, const Arguments& given) {
   const Value other = argument(run, given, "b");
-  return !run.failed() && run.compare(*kOp, value, other);
+  return !run.failed() && run.compare(kOp, value, other);
 }
-
-constexpr const char* kEqual = "==";
-constexpr const char* kUnequal = "!=";
-constexpr const char* kLess = "<";
-constexpr const char* kLessEqual = "<=";
-constexpr const char* kGreater = ">";
-constexpr const char* kGreaterEqual = ">=";
 
 // Python's str.islower / isupper: some cased letter, and none of the other case.
 bool has_case(Interpreter& run, const Value& value, bool (*wanted)(char32_t), bool (*other)(char32_t)) {
@@ -90,52 +81,46 @@ constexpr std::array kTests = {
     Entry{"even", has_remainder<0>},
     Entry{"divisibleby",
           [](Interpreter& run, const Value& v, const Arguments& given) {
-            const Value rest = run.binary("%", v, argument(run, given, "num"));
+            const Value rest = run.binary(Operator::kModulo, v, argument(run, given, "num"));
             return !run.failed() && rest.equals(Value(0));
           }},
     Entry{"in", [](Interpreter& run, const Value& v,
                    const Arguments& given) { return run.contains(argument(run, given, "seq"), v); }},
-    Entry{"filter",
-          [](Interpreter& run, const Value& v, const Arguments&) { return is_known_filter(run.to_text(v)); }},
-    Entry{"test",
-          [](Interpreter& run, const Value& v, const Arguments&) { return is_known_test(run.to_text(v)); }},
-    Entry{"eq", compares<&kEqual>},
-    Entry{"equalto", compares<&kEqual>},
-    Entry{"==", compares<&kEqual>},
-    Entry{"ne", compares<&kUnequal>},
-    Entry{"!=", compares<&kUnequal>},
-    Entry{"lt", compares<&kLess>},
-    Entry{"lessthan", compares<&kLess>},
-    Entry{"<", compares<&kLess>},
-    Entry{"le", compares<&kLessEqual>},
-    Entry{"<=", compares<&kLessEqual>},
-    Entry{"gt", compares<&kGreater>},
-    Entry{"greaterthan", compares<&kGreater>},
-    Entry{">", compares<&kGreater>},
-    Entry{"ge", compares<&kGreaterEqual>},
-    Entry{">=", compares<&kGreaterEqual>},
+    Entry{"filter", [](Interpreter& run, const Value& v,
+                       const Arguments&) { return find_filter(run.to_text(v)) != nullptr; }},
+    Entry{"test", [](Interpreter& run, const Value& v,
+                     const Arguments&) { return find_test(run.to_text(v)) != nullptr; }},
+    Entry{"eq", compares<Operator::kEqual>},
+    Entry{"equalto", compares<Operator::kEqual>},
+    Entry{"==", compares<Operator::kEqual>},
+    Entry{"ne", compares<Operator::kUnequal>},
+    Entry{"!=", compares<Operator::kUnequal>},
+    Entry{"lt", compares<Operator::kLess>},
+    Entry{"lessthan", compares<Operator::kLess>},
+    Entry{"<", compares<Operator::kLess>},
+    Entry{"le", compares<Operator::kLessEqual>},
+    Entry{"<=", compares<Operator::kLessEqual>},
+    Entry{"gt", compares<Operator::kGreater>},
+    Entry{"greaterthan", compares<Operator::kGreater>},
+    Entry{">", compares<Operator::kGreater>},
+    Entry{"ge", compares<Operator::kGreaterEqual>},
+    Entry{">=", compares<Operator::kGreaterEqual>},
 };
-
-const Entry* find(std::string_view name) {
-  for (const Entry& entry : kTests)
-    if (entry.name == name) return &entry;
-  return nullptr;
-}
 
 }  // namespace
 
-bool is_known_test(std::string_view name) {
-  return find(name) != nullptr;
+Test find_test(std::string_view name) {
+  for (const Entry& entry : kTests)
+    if (entry.name == name) return entry.test;
+  return nullptr;
 }
 
 bool Interpreter::apply_test(const std::string& name, const Value& value, const Arguments& arguments) {
   if (failed()) return false;
-  const Entry* entry = find(name);
-  if (!entry) {
-    fail("TemplateRuntimeError", "No test named '" + name + "' found.");
-    return false;
-  }
-  return entry->test(*this, value, arguments);
+  const Test test = find_test(name);
+  if (test) return test(*this, value, arguments);
+  fail("TemplateRuntimeError", "No test named '" + name + "' found.");
+  return false;
 }
 
 }  // namespace plimsoll::text::jinja

@@ -56,9 +56,12 @@ Value tojson(Interpreter& run, const Value& value, const Arguments& given) {
 
 Value trim(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* characters = given.get(0, "chars");
-  const std::string text = run.to_text(value);
-  return run.string(std::string(strip(text, Side::kBoth, characters ? characters->string() : nullptr)),
-                    value.is_markup());
+  const std::string* set = characters ? characters->string() : nullptr;
+  const Value text = value.is_string() ? value : run.string(run.to_text(value));
+  if (run.failed()) return {};
+  const std::string_view cut =
+      set ? strip(*text.string(), Side::kBoth, set) : trimmed(*text.string(), Side::kBoth);
+  return cut.size() == text.string()->size() ? text : run.string(std::string(cut), value.is_markup());
 }
 
 template <std::string (*kChange)(std::string_view)>
@@ -99,7 +102,7 @@ Value safe(Interpreter& run, const Value& value, const Arguments&) {
 Value escape(Interpreter& run, const Value& value, const Arguments&) {
   if (value.is_markup()) return value;
   // Adding to an empty Markup escapes.
-  return run.binary("+", Value("", true), Value(run.to_text(value)));
+  return run.binary(Operator::kAdd, Value("", true), Value(run.to_text(value)));
 }
 
 Value default_filter(Interpreter&, const Value& value, const Arguments& given) {
@@ -134,7 +137,8 @@ Value indent(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* first = given.get(1, "first");
   const Value* blank = given.get(2, "blank");
   if (run.refuse_undefined(value)) return {};
-  if (!value.string()) return run.binary("+", value, Value("\n"));  // the complaint of `s += newline`
+  if (!value.string())
+    return run.binary(Operator::kAdd, value, Value("\n"));  // the complaint of `s += newline`
   const std::vector<std::string> lines = split_lines(*value.string() + "\n");
   if (!run.charge_bytes(lines.size() * by.size())) return {};
   std::string out = first && first->is_true() ? by : "";
@@ -219,9 +223,11 @@ Value round_filter(Interpreter& run, const Value& value, const Arguments& given)
 
 Value format_filter(Interpreter& run, const Value& value, const Arguments& given) {
   const Value pattern(run.to_text(value));
-  if (given.named.empty()) return percent_format(run, pattern, make_tuple(given.positional));
-  std::vector<std::pair<Value, Value>> entries;
-  for (const auto& [name, argument] : given.named) entries.emplace_back(Value(name), argument);
+  if (given.named.empty())
+    return percent_format(run, pattern,
+                          make_tuple(std::vector<Value>(given.positional.begin(), given.positional.end())));
+  std::vector<Dict::Entry> entries;
+  for (const auto& [name, argument] : given.named) entries.emplace_back(Value(std::string(name)), argument);
   return percent_format(run, pattern, run.dict(std::move(entries)));
 }
 
@@ -268,8 +274,9 @@ Value url_encode(Interpreter& run, const Value& value, const Arguments&) {
 Value attribute_filter(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* name = given.get(0, "name");
   if (!name || !name->string()) return run.type_error("attr expects the name of an attribute");
-  if (value.dict() && !method(value, *name->string()))  // attr does not look among the keys
-    return Interpreter::undefined("'" + object_name(value) + "' has no attribute " + python_repr(*name));
+  if (value.dict() &&
+      !find_method(MethodSet::kDict, *name->string()).function)  // attr does not look among the keys
+    return Value::undefined("'" + object_name(value) + "' has no attribute " + python_repr(*name));
   return run.attribute(value, *name->string());
 }
 
@@ -307,14 +314,14 @@ Function text_filter(std::string_view name) {
   return nullptr;
 }
 
-bool is_known_filter(std::string_view name) {
-  return text_filter(name) || sequence_filter(name);
+Function find_filter(std::string_view name) {
+  const Function function = text_filter(name);
+  return function ? function : sequence_filter(name);
 }
 
 Value Interpreter::apply_filter(const std::string& name, const Value& value, const Arguments& arguments) {
   if (failed()) return {};
-  Function function = text_filter(name);
-  if (!function) function = sequence_filter(name);
+  const Function function = find_filter(name);
   if (!function) return fail("TemplateRuntimeError", "No filter named '" + name + "' found.");
   return function(*this, value, arguments);
 }
