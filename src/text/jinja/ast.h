@@ -92,24 +92,30 @@ struct Signature {
   bool uses_varargs = false, uses_kwargs = false, uses_caller = false;
 };
 
-struct Node {
+/// What running most nodes reads fits into one cache line.
+struct alignas(64) Node {
   NodeKind kind = NodeKind::kConstant;
   Operator op = Operator::kAdd;
   bool is_recursive = false;  // for
   bool uses_loop = false;     // for: "loop" is named inside
+  bool is_global = false;     // name: no scope can hold it
   int line = 0;
-  int column = 0;  // where it begins, in bytes from 1
-  int name = -1;   // interned id of `text` where it names a variable
+  int column = 0;         // where it begins, in bytes from 1
+  int name = -1;          // interned id of `text` where it names a variable
+  Node* first = nullptr;  // children[0] and [1], set when parsing ends
+  Node* second = nullptr;
+  union {
+    const AttributeName* attribute = nullptr;  // kAttribute, kNamespaceRef
+    Function filter;                           // kFilter; null: unknown, an error when it runs
+    Test test;                                 // kTest; likewise
+  };
   Value constant;
-  std::string text;  // name, filter, test, attribute, or output text
+  const CallArguments* arguments = nullptr;  // null: none given
+  std::string text;                          // name, filter, test, or output text
   std::vector<Node*> children;
   std::vector<Node*> body;
   std::vector<Node*> else_body;
-  std::vector<Operator> operators;           // of a comparison
-  const CallArguments* arguments = nullptr;  // null: none given
-  const AttributeName* attribute = nullptr;
-  Function filter = nullptr;  // null: unknown, an error when it runs
-  Test test = nullptr;        // likewise
+  std::vector<Operator> operators;  // of a comparison
   Node* target = nullptr;
   std::unique_ptr<Signature> signature;
 };

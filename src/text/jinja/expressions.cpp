@@ -21,22 +21,22 @@ Value Interpreter::evaluate(const Node& node, const FramePtr& frame) {
   const Level level(*this);
   switch (node.kind) {
     case NodeKind::kAttribute: {
-      const Value object = evaluate(*node.children[0], frame);
+      const Value object = evaluate(*node.first, frame);
       return failed() ? Value() : attribute(object, *node.attribute);
     }
     case NodeKind::kItem: {
-      const Value object = evaluate(*node.children[0], frame);
+      const Value object = evaluate(*node.first, frame);
       if (failed()) return {};
-      const Node& subscript = *node.children[1];
+      const Node& subscript = *node.second;
       if (subscript.kind == NodeKind::kConstant) return item(object, subscript.constant.borrowed());
       const Value key = evaluate(subscript, frame);
       return failed() ? Value() : item(object, key);
     }
     case NodeKind::kAnd:
     case NodeKind::kOr: {
-      Value left = evaluate(*node.children[0], frame);
+      Value left = evaluate(*node.first, frame);
       if (failed() || left.is_true() == (node.kind == NodeKind::kOr)) return left;
-      return evaluate(*node.children[1], frame);
+      return evaluate(*node.second, frame);
     }
     case NodeKind::kSum:
       return evaluate_sum(node, frame, false);
@@ -62,8 +62,8 @@ Value Interpreter::evaluate_rare(const Node& node, const FramePtr& frame) {
     case NodeKind::kDict:
       return evaluate_container(node, frame);
     case NodeKind::kBinary: {
-      const Value left = evaluate(*node.children[0], frame);
-      const Value right = evaluate(*node.children[1], frame);
+      const Value left = evaluate(*node.first, frame);
+      const Value right = evaluate(*node.second, frame);
       return failed() ? Value() : binary(node.op, left, right);
     }
     case NodeKind::kConcat:
@@ -71,9 +71,9 @@ Value Interpreter::evaluate_rare(const Node& node, const FramePtr& frame) {
     case NodeKind::kSlice:
       return evaluate_slice(node, frame);
     case NodeKind::kCondition: {
-      const bool is_true = evaluate(*node.children[0], frame).is_true();
+      const bool is_true = evaluate(*node.first, frame).is_true();
       if (failed()) return {};
-      if (is_true) return evaluate(*node.children[1], frame);
+      if (is_true) return evaluate(*node.second, frame);
       if (node.children[2]) return evaluate(*node.children[2], frame);
       return Value::undefined("the inline if-expression on line " + std::to_string(node.line) +
                               " evaluated to false and no else section was defined.");
@@ -86,7 +86,7 @@ Value Interpreter::evaluate_rare(const Node& node, const FramePtr& frame) {
 
 Value Interpreter::evaluate_name(const Node& node, const FramePtr& frame) {
   const auto id = static_cast<std::size_t>(node.name);
-  if (program_.is_assigned[id])
+  if (!node.is_global)
     for (const Frame* scope = frame.get(); scope; scope = scope->parent.get())
       if (const Value* found = scope->find_here(node.name)) return *found;
   if (const auto& global = globals_[id]) return *global;
@@ -115,7 +115,7 @@ Value Interpreter::evaluate_sum(const Node& node, const FramePtr& frame, bool pr
   const Level level(*this);
   const std::size_t mark = out_.size();
   std::size_t next = 1;
-  Value sum = evaluate(*node.children[0], frame);
+  Value sum = evaluate(*node.first, frame);
   if (is_plain_string(sum)) {
     write(*sum.string());
     while (next < node.children.size()) {
@@ -152,7 +152,7 @@ Value Interpreter::evaluate_concat(const Node& node, const FramePtr& frame) {
 }
 
 Value Interpreter::evaluate_unary(const Node& node, const FramePtr& frame) {
-  const Value value = evaluate(*node.children[0], frame);
+  const Value value = evaluate(*node.first, frame);
   if (failed()) return {};
   if (node.op == Operator::kNot) return !value.is_true();
   if (refuse_undefined(value)) return {};
@@ -168,7 +168,7 @@ Value Interpreter::evaluate_unary(const Node& node, const FramePtr& frame) {
 }
 
 Value Interpreter::evaluate_compare(const Node& node, const FramePtr& frame) {
-  Value left = evaluate(*node.children[0], frame);
+  Value left = evaluate(*node.first, frame);
   for (std::size_t i = 0; i < node.operators.size(); ++i) {
     Value right = evaluate(*node.children[i + 1], frame);
     if (failed()) return {};
@@ -207,7 +207,7 @@ void Interpreter::evaluate_arguments(const CallArguments& arguments, const Frame
 }
 
 Value Interpreter::evaluate_call(const Node& node, const FramePtr& frame, const Value* caller) {
-  const Node& called = *node.children[0];
+  const Node& called = *node.first;
   Arguments arguments;
   if (called.kind == NodeKind::kAttribute) {
     // object.method(...): no bound method needs to be made.
@@ -241,7 +241,7 @@ Value Interpreter::call(const Value& callee, const Arguments& arguments) {
 }
 
 Value Interpreter::evaluate_test(const Node& node, const FramePtr& frame) {
-  const Value value = evaluate(*node.children[0], frame);
+  const Value value = evaluate(*node.first, frame);
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
   if (failed()) return {};
@@ -253,12 +253,12 @@ Value Interpreter::evaluate_filter(const Node& node, const FramePtr& frame, cons
   const Level level(*this);
   if (failed()) return {};
   Value value;
-  if (!node.children[0])
+  if (!node.first)
     value = input ? *input : Value();
-  else if (node.children[0]->kind == NodeKind::kFilter)
-    value = evaluate_filter(*node.children[0], frame, input);
+  else if (node.first->kind == NodeKind::kFilter)
+    value = evaluate_filter(*node.first, frame, input);
   else
-    value = evaluate(*node.children[0], frame);
+    value = evaluate(*node.first, frame);
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
   if (failed()) return {};

@@ -128,16 +128,16 @@ Interpreter::Jump Interpreter::run_statement(const Node& node, const FramePtr& f
   line_ = node.line;
   switch (node.kind) {
     case NodeKind::kOutput:
-      print(*node.children[0], frame);
+      print(*node.first, frame);
       return Jump::kNone;
     case NodeKind::kIf: {
-      const bool is_true = evaluate(*node.children[0], frame).is_true();
+      const bool is_true = evaluate(*node.first, frame).is_true();
       return failed() ? Jump::kNone : run_body(is_true ? node.body : node.else_body, frame);
     }
     case NodeKind::kFor:
-      return run_for(node, frame, evaluate(*node.children[0], frame), 0);
+      return run_for(node, frame, evaluate(*node.first, frame), 0);
     case NodeKind::kSet:
-      assign(*node.target, evaluate(*node.children[0], frame), frame);
+      assign(*node.target, evaluate(*node.first, frame), frame);
       return Jump::kNone;
     case NodeKind::kMacro:
       frame->set(node.name, make_macro(node, frame));
@@ -156,7 +156,7 @@ Interpreter::Jump Interpreter::run_scoped(const Node& node, const FramePtr& fram
   switch (node.kind) {
     case NodeKind::kSetBlock: {
       Value text = string(captured(node.body, inner(frame)));
-      if (node.children[0]) text = evaluate_filter(*node.children[0], frame, &text);
+      if (node.first) text = evaluate_filter(*node.first, frame, &text);
       assign(*node.target, std::move(text), frame);
       return Jump::kNone;
     }
@@ -168,12 +168,12 @@ Interpreter::Jump Interpreter::run_scoped(const Node& node, const FramePtr& fram
     }
     case NodeKind::kCallBlock: {
       const Value caller = make_macro(node, frame);
-      write(to_text(evaluate_call(*node.children[0], frame, &caller)));
+      write(to_text(evaluate_call(*node.first, frame, &caller)));
       return Jump::kNone;
     }
     case NodeKind::kFilterBlock: {
       const Value text = string(captured(node.body, inner(frame)));
-      write(to_text(evaluate_filter(*node.children[0], frame, &text)));
+      write(to_text(evaluate_filter(*node.first, frame, &text)));
       return Jump::kNone;
     }
     case NodeKind::kScope:
@@ -217,7 +217,7 @@ std::vector<Value> Interpreter::filtered(const Node& node, std::span<const Value
     if (!charge_steps(1)) break;
     const FramePtr scope = inner(frame);
     assign(*node.target, element, scope);
-    if (evaluate(*node.children[1], scope).is_true()) kept.push_back(element);
+    if (evaluate(*node.second, scope).is_true()) kept.push_back(element);
   }
   return kept;
 }
@@ -226,7 +226,7 @@ Interpreter::Jump Interpreter::run_for(const Node& node, const FramePtr& frame, 
                                        int depth0) {
   if (failed()) return Jump::kNone;
   Elements elements = iterate(iterable);
-  if (node.children[1]) {
+  if (node.second) {
     elements.owned = filtered(node, elements.items, frame);
     elements.items = elements.owned;
   }

@@ -15,6 +15,12 @@ void Parser::run() {
     assigns(id);
   program_.body = body({}, false);
   if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second);
+  for (Node& node : program_.nodes) {
+    if (!node.children.empty()) node.first = node.children[0];
+    if (node.children.size() > 1) node.second = node.children[1];
+    node.is_global =
+        node.kind == NodeKind::kName && !program_.is_assigned[static_cast<std::size_t>(node.name)];
+  }
 }
 
 void Parser::expect_block_end() {
