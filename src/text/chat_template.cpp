@@ -16,10 +16,10 @@ bool reads_content(const Node* node) {
   if (!node) return false;
   if (node->kind == NodeKind::kAttribute) return node->attribute->text == "content";
   if (node->kind == NodeKind::kItem) {
-    const std::string* key = node->children[1]->constant.string();
+    const std::string* key = node->second->constant.string();
     return key && *key == "content";
   }
-  if (node->kind == NodeKind::kFilter) return reads_content(node->children[0]);
+  if (node->kind == NodeKind::kFilter) return reads_content(node->first);
   return false;
 }
 
@@ -29,12 +29,12 @@ class ParsedTemplate final : public ChatTemplate {
     // As vLLM detects it: some loop runs over a message's content, perhaps through a name it was set to.
     std::vector<int> names;
     for (const Node& node : program_->nodes)
-      if (node.kind == NodeKind::kSet && node.target->kind == NodeKind::kName &&
-          reads_content(node.children[0]))
-        names.push_back(node.target->name);
+      if (node.kind == NodeKind::kSet && node.second->kind == NodeKind::kName &&
+          reads_content(node.first))
+        names.push_back(node.second->name);
     for (const Node& node : program_->nodes) {
       if (node.kind != NodeKind::kFor) continue;
-      const Node* iterable = node.children[0];
+      const Node* iterable = node.first;
       takes_parts_ = takes_parts_ || reads_content(iterable) ||
                      (iterable->kind == NodeKind::kName &&
                       std::find(names.begin(), names.end(), iterable->name) != names.end());

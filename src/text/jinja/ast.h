@@ -23,36 +23,36 @@ enum class NodeKind : std::uint8_t {
   kList,
   kTuple,
   kDict,
-  kUnary,   // op: negate, plus, not
-  kBinary,  // op: all of arithmetic but +
-  kSum,     // children added from the left
+  kUnary,   // op first: negate, plus, not
+  kBinary,  // first op second: all of arithmetic but +
+  kSum,     // rest's children added from the left
   kAnd,
   kOr,
-  kConcat,     // children joined by ~
-  kCompare,    // children[0], then operators[i] applied to children[i + 1]
-  kAttribute,  // children[0].attribute
-  kItem,       // children[0][children[1]]
-  kSlice,      // children[0][children[1] : children[2] : children[3]], each may be null
-  kCall,       // children[0](arguments)
-  kFilter,     // children[0] | text(arguments); children[0] null inside a filter block
-  kTest,       // children[0] is text(arguments)
-  kCondition,  // children[1] if children[0] else children[2] (may be null)
+  kConcat,     // rest's children joined by ~
+  kCompare,    // first op second, then rest's
+  kAttribute,  // first.attribute
+  kItem,       // first[second]
+  kSlice,      // [0][[1] : [2] : [3]] of rest's children, each bound may be null
+  kCall,       // first(arguments)
+  kFilter,     // first | filter(arguments); first is null inside a filter block
+  kTest,       // first is test(arguments)
+  kCondition,  // [1] if [0] else [2] of rest's children; [2] may be null
   // statements
   kText,         // constant text
-  kOutput,       // children[0] printed
-  kIf,           // children[0], body, else_body
-  kFor,          // target, children[0] iterable, children[1] filter or null, body, else_body
-  kSet,          // target = children[0]
-  kSetBlock,     // target = captured body, through children[0] filter or null
+  kOutput,       // first printed
+  kIf,           // first, body, else_body
+  kFor,          // target, first iterable, second filter or null, body, else_body
+  kSet,          // second = first
+  kSetBlock,     // second = captured body, through filter first or null
   kWith,         // signature's names[i] = children[i], body
-  kMacro,        // text, signature, body
-  kCallBlock,    // children[0] is the call; signature, body
-  kFilterBlock,  // children[0], body
+  kMacro,        // name, signature, body
+  kCallBlock,    // first is the call; signature, body
+  kFilterBlock,  // first, body
   kScope,        // body in a scope of its own (generation, block, autoescape)
   kBreak,
   kContinue,
   // assignment targets
-  kNamespaceRef,  // text.attribute
+  kNamespaceRef,  // name.attribute
 };
 
 enum class Operator : std::uint8_t {
@@ -92,36 +92,44 @@ struct Signature {
   bool uses_varargs = false, uses_kwargs = false, uses_caller = false;
 };
 
-/// What running most nodes reads fits into one cache line.
-struct alignas(64) Node {
-  NodeKind kind = NodeKind::kConstant;
-  Operator op = Operator::kAdd;
-  bool is_recursive = false;  // for
-  bool uses_loop = false;     // for: "loop" is named inside
-  bool is_global = false;     // name: no scope can hold it
-  int line = 0;
-  int column = 0;         // where it begins, in bytes from 1
-  int name = -1;          // interned id of `text` where it names a variable
-  Node* first = nullptr;  // children[0] and [1], set when parsing ends
-  Node* second = nullptr;
-  union {
-    const AttributeName* attribute = nullptr;  // kAttribute, kNamespaceRef
-    Function filter;                           // kFilter; null: unknown, an error when it runs
-    Test test;                                 // kTest; likewise
-  };
-  Value constant;
-  const CallArguments* arguments = nullptr;  // null: none given
-  std::string text;                          // name, filter, test, or output text
-  std::vector<Node*> children;
+/// What few kinds of node have.
+struct Rest {
+  std::vector<Node*> children;      // of lists, sums, ...; of a comparison those after the second
+  std::vector<Operator> operators;  // of a comparison: before each of them
   std::vector<Node*> body;
   std::vector<Node*> else_body;
-  std::vector<Operator> operators;  // of a comparison
-  Node* target = nullptr;
-  std::unique_ptr<Signature> signature;
+  Node* target = nullptr;  // for
+  Signature signature;     // macro, call block, with
 };
+
+/// One cache line: what is rendered once in a while comes from far away.
+struct Node {
+  NodeKind kind = NodeKind::kConstant;
+  Operator op = Operator::kAdd;
+  bool is_recursive : 1 = false;  // for
+  bool uses_loop : 1 = false;     // for: "loop" is named inside
+  bool is_global : 1 = false;     // name: no scope can hold it
+  int line = 0;
+  int column = 0;  // where it begins, in bytes from 1
+  int name = -1;   // interned id of what is named: variable, filter, test, macro
+  Node* first = nullptr;
+  union {
+    Node* second = nullptr;
+    const CallArguments* arguments;  // kCall, kFilter, kTest; null: none given
+  };
+  union {
+    Rest* rest = nullptr;
+    const AttributeName* attribute;  // kAttribute, kNamespaceRef
+    Function filter;                 // kFilter; null: unknown, an error when it runs
+    Test test;                       // kTest; likewise
+  };
+  Value constant;  // kConstant, kText
+};
+static_assert(sizeof(Node) == 64);
 
 struct Program {
   std::deque<Node> nodes;
+  std::deque<Rest> rests;
   std::deque<CallArguments> arguments;
   std::deque<AttributeName> attributes;
   std::unordered_map<std::string, const AttributeName*> attribute_names;

@@ -71,10 +71,11 @@ Value Interpreter::evaluate_rare(const Node& node, const FramePtr& frame) {
     case NodeKind::kSlice:
       return evaluate_slice(node, frame);
     case NodeKind::kCondition: {
-      const bool is_true = evaluate(*node.first, frame).is_true();
+      const std::vector<Node*>& parts = node.rest->children;
+      const bool is_true = evaluate(*parts[0], frame).is_true();
       if (failed()) return {};
-      if (is_true) return evaluate(*node.second, frame);
-      if (node.children[2]) return evaluate(*node.children[2], frame);
+      if (is_true) return evaluate(*parts[1], frame);
+      if (parts[2]) return evaluate(*parts[2], frame);
       return Value::undefined("the inline if-expression on line " + std::to_string(node.line) +
                               " evaluated to false and no else section was defined.");
     }
@@ -95,8 +96,8 @@ Value Interpreter::evaluate_name(const Node& node, const FramePtr& frame) {
 
 Value Interpreter::evaluate_container(const Node& node, const FramePtr& frame) {
   std::vector<Value> parts;
-  parts.reserve(node.children.size());
-  for (const Node* child : node.children) parts.push_back(evaluate(*child, frame));
+  parts.reserve(node.rest->children.size());
+  for (const Node* child : node.rest->children) parts.push_back(evaluate(*child, frame));
   if (failed()) return {};
   if (node.kind != NodeKind::kDict)
     return sequence(std::move(parts),
@@ -113,24 +114,25 @@ Value Interpreter::evaluate_container(const Node& node, const FramePtr& frame) {
 // at the end of the output; it is taken back when it turns out to be something else.
 Value Interpreter::evaluate_sum(const Node& node, const FramePtr& frame, bool prints) {
   const Level level(*this);
+  const std::vector<Node*>& operands = node.rest->children;
   const std::size_t mark = out_.size();
   std::size_t next = 1;
-  Value sum = evaluate(*node.first, frame);
+  Value sum = evaluate(*operands[0], frame);
   if (is_plain_string(sum)) {
     write(*sum.string());
-    while (next < node.children.size()) {
-      const Value right = evaluate(*node.children[next++], frame);
+    while (next < operands.size()) {
+      const Value right = evaluate(*operands[next++], frame);
       if (failed()) return {};
       if (!is_plain_string(right)) {
         sum = binary(Operator::kAdd, string(taken_back(mark)), right);
         break;
       }
       write(*right.string());
-      if (next == node.children.size()) return prints ? Value() : string(taken_back(mark));
+      if (next == operands.size()) return prints ? Value() : string(taken_back(mark));
     }
   }
-  while (next < node.children.size() && !failed()) {
-    const Value right = evaluate(*node.children[next++], frame);
+  while (next < operands.size() && !failed()) {
+    const Value right = evaluate(*operands[next++], frame);
     if (!failed()) sum = binary(Operator::kAdd, sum, right);
   }
   if (failed()) return {};
@@ -140,7 +142,7 @@ Value Interpreter::evaluate_sum(const Node& node, const FramePtr& frame, bool pr
 
 Value Interpreter::evaluate_concat(const Node& node, const FramePtr& frame) {
   const std::size_t mark = out_.size();
-  for (const Node* part : node.children) {
+  for (const Node* part : node.rest->children) {
     const Value value = evaluate(*part, frame);
     if (failed()) return {};
     if (const std::string* text = value.string())
@@ -168,20 +170,23 @@ Value Interpreter::evaluate_unary(const Node& node, const FramePtr& frame) {
 }
 
 Value Interpreter::evaluate_compare(const Node& node, const FramePtr& frame) {
-  Value left = evaluate(*node.first, frame);
-  for (std::size_t i = 0; i < node.operators.size(); ++i) {
-    Value right = evaluate(*node.children[i + 1], frame);
+  const Value left = evaluate(*node.first, frame);
+  Value right = evaluate(*node.second, frame);
+  if (failed()) return {};
+  bool holds = compare(node.op, left, right);
+  for (std::size_t i = 0; node.rest && holds && i < node.rest->children.size(); ++i) {
+    Value next = evaluate(*node.rest->children[i], frame);
     if (failed()) return {};
-    if (!compare(node.operators[i], left, right)) return false;
-    left = std::move(right);
+    holds = compare(node.rest->operators[i], right, next);
+    right = std::move(next);
   }
-  return true;
+  return holds;
 }
 
 Value Interpreter::evaluate_slice(const Node& node, const FramePtr& frame) {
   Value parts[4] = {Value(), None{}, None{}, None{}};
   for (std::size_t i = 0; i < 4; ++i)
-    if (node.children[i]) parts[i] = evaluate(*node.children[i], frame);
+    if (node.rest->children[i]) parts[i] = evaluate(*node.rest->children[i], frame);
   return failed() ? Value() : slice(parts[0], parts[1], parts[2], parts[3]);
 }
 
@@ -211,7 +216,7 @@ Value Interpreter::evaluate_call(const Node& node, const FramePtr& frame, const 
   Arguments arguments;
   if (called.kind == NodeKind::kAttribute) {
     // object.method(...): no bound method needs to be made.
-    const Value object = evaluate(*called.children[0], frame);
+    const Value object = evaluate(*called.first, frame);
     if (failed() || refuse_undefined(object)) return {};
     const Method& method = called.attribute->methods[static_cast<std::size_t>(method_set(object))];
     if (method.function && !caller) {
@@ -245,8 +250,9 @@ Value Interpreter::evaluate_test(const Node& node, const FramePtr& frame) {
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
   if (failed()) return {};
-  return node.test ? Value(node.test(*this, value, arguments))
-                   : Value(apply_test(node.text, value, arguments));
+  return node.test
+             ? Value(node.test(*this, value, arguments))
+             : Value(apply_test(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments));
 }
 
 Value Interpreter::evaluate_filter(const Node& node, const FramePtr& frame, const Value* input) {
@@ -262,7 +268,9 @@ Value Interpreter::evaluate_filter(const Node& node, const FramePtr& frame, cons
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
   if (failed()) return {};
-  return node.filter ? node.filter(*this, value, arguments) : apply_filter(node.text, value, arguments);
+  return node.filter
+             ? node.filter(*this, value, arguments)
+             : apply_filter(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments);
 }
 
 }  // namespace plimsoll::text::jinja

@@ -115,7 +115,7 @@ Interpreter::Jump Interpreter::run_body(const std::vector<Node*>& nodes, const F
   for (const Node* node : nodes) {
     if (!charge_steps(1)) break;
     if (node->kind == NodeKind::kText)
-      write(node->text);
+      write(*node->constant.string());
     else if (const Jump jump = run_statement(*node, frame); jump != Jump::kNone)
       return jump;
   }
@@ -132,12 +132,12 @@ Interpreter::Jump Interpreter::run_statement(const Node& node, const FramePtr& f
       return Jump::kNone;
     case NodeKind::kIf: {
       const bool is_true = evaluate(*node.first, frame).is_true();
-      return failed() ? Jump::kNone : run_body(is_true ? node.body : node.else_body, frame);
+      return failed() ? Jump::kNone : run_body(is_true ? node.rest->body : node.rest->else_body, frame);
     }
     case NodeKind::kFor:
       return run_for(node, frame, evaluate(*node.first, frame), 0);
     case NodeKind::kSet:
-      assign(*node.target, evaluate(*node.first, frame), frame);
+      assign(*node.second, evaluate(*node.first, frame), frame);
       return Jump::kNone;
     case NodeKind::kMacro:
       frame->set(node.name, make_macro(node, frame));
@@ -155,16 +155,16 @@ Interpreter::Jump Interpreter::run_statement(const Node& node, const FramePtr& f
 Interpreter::Jump Interpreter::run_scoped(const Node& node, const FramePtr& frame) {
   switch (node.kind) {
     case NodeKind::kSetBlock: {
-      Value text = string(captured(node.body, inner(frame)));
+      Value text = string(captured(node.rest->body, inner(frame)));
       if (node.first) text = evaluate_filter(*node.first, frame, &text);
-      assign(*node.target, std::move(text), frame);
+      assign(*node.second, std::move(text), frame);
       return Jump::kNone;
     }
     case NodeKind::kWith: {
       const FramePtr scope = inner(frame);
-      for (std::size_t i = 0; i < node.signature->names.size(); ++i)
-        scope->set(node.signature->names[i], evaluate(*node.children[i], frame));
-      return run_body(node.body, scope);
+      for (std::size_t i = 0; i < node.rest->signature.names.size(); ++i)
+        scope->set(node.rest->signature.names[i], evaluate(*node.rest->children[i], frame));
+      return run_body(node.rest->body, scope);
     }
     case NodeKind::kCallBlock: {
       const Value caller = make_macro(node, frame);
@@ -172,12 +172,12 @@ Interpreter::Jump Interpreter::run_scoped(const Node& node, const FramePtr& fram
       return Jump::kNone;
     }
     case NodeKind::kFilterBlock: {
-      const Value text = string(captured(node.body, inner(frame)));
+      const Value text = string(captured(node.rest->body, inner(frame)));
       write(to_text(evaluate_filter(*node.first, frame, &text)));
       return Jump::kNone;
     }
     case NodeKind::kScope:
-      return run_body(node.body, inner(frame));
+      return run_body(node.rest->body, inner(frame));
     default:
       PLIMSOLL_CHECK(false, "an expression stands where a statement belongs");
       return Jump::kNone;
@@ -216,7 +216,7 @@ std::vector<Value> Interpreter::filtered(const Node& node, std::span<const Value
   for (const Value& element : items) {
     if (!charge_steps(1)) break;
     const FramePtr scope = inner(frame);
-    assign(*node.target, element, scope);
+    assign(*node.rest->target, element, scope);
     if (evaluate(*node.second, scope).is_true()) kept.push_back(element);
   }
   return kept;
@@ -231,7 +231,7 @@ Interpreter::Jump Interpreter::run_for(const Node& node, const FramePtr& frame, 
     elements.items = elements.owned;
   }
   if (failed()) return Jump::kNone;
-  if (elements.items.empty()) return run_body(node.else_body, inner(frame));
+  if (elements.items.empty()) return run_body(node.rest->else_body, inner(frame));
 
   // Nobody sees the loop object when the body does not name it.
   Loop unseen;
@@ -257,8 +257,8 @@ Interpreter::Jump Interpreter::run_for(const Node& node, const FramePtr& frame, 
       scope = inner(frame);
     if (node.uses_loop) scope->variables.emplace_back(program_.id_loop, loop_value);
     line_ = node.line;
-    assign(*node.target, loop->items[loop->position], scope);
-    if (run_body(node.body, scope) == Jump::kBreak || failed()) break;
+    assign(*node.rest->target, loop->items[loop->position], scope);
+    if (run_body(node.rest->body, scope) == Jump::kBreak || failed()) break;
   }
   return Jump::kNone;
 }
@@ -287,7 +287,7 @@ void Interpreter::unpack(const Node& target, const Value& value, const FramePtr&
     return;
   }
   const Elements parts = iterate(value);
-  const std::size_t wanted = target.children.size();
+  const std::size_t wanted = target.rest->children.size();
   if (failed()) return;
   if (parts.items.size() > wanted) {
     fail("ValueError", "too many values to unpack (expected " + std::to_string(wanted) + ")");
@@ -295,7 +295,7 @@ void Interpreter::unpack(const Node& target, const Value& value, const FramePtr&
     fail("ValueError", "not enough values to unpack (expected " + std::to_string(wanted) + ", got " +
                            std::to_string(parts.items.size()) + ")");
   } else {
-    for (std::size_t i = 0; i < wanted; ++i) assign(*target.children[i], parts.items[i], frame);
+    for (std::size_t i = 0; i < wanted; ++i) assign(*target.rest->children[i], parts.items[i], frame);
   }
 }
 

@@ -43,7 +43,7 @@ Value Interpreter::make_macro(const Node& node, const FramePtr& frame) {
   Value value(macro);
   macro->kind = Callable::Kind::kMacro;
   macro->type = TypeCode::kMacro;
-  macro->name = node.text;
+  macro->name = program_.name_texts[static_cast<std::size_t>(node.name)];
   macro->macro = &node;
   macro->frame = frame;
   if (closures_.empty() || closures_.back().get() != frame.get()) closures_.push_back(frame);
@@ -51,7 +51,7 @@ Value Interpreter::make_macro(const Node& node, const FramePtr& frame) {
 }
 
 void Interpreter::bind_parameters(const Node& macro, const Arguments& arguments, const FramePtr& scope) {
-  const Signature& signature = *macro.signature;
+  const Signature& signature = macro.rest->signature;
   const std::size_t wanted = signature.names.size();
   const std::size_t first_default = wanted - signature.defaults.size();
   std::vector<bool> used(arguments.named.size());
@@ -78,7 +78,7 @@ void Interpreter::bind_parameters(const Node& macro, const Arguments& arguments,
 // The arguments that no parameter took: caller, kwargs, varargs, or an error.
 void Interpreter::bind_rest(const Node& macro, const Arguments& arguments, const std::vector<bool>& used,
                             const FramePtr& scope) {
-  const Signature& signature = *macro.signature;
+  const Signature& signature = macro.rest->signature;
   const std::size_t wanted = signature.names.size();
   std::vector<Dict::Entry> rest;
   for (std::size_t i = 0; i < arguments.named.size() && !failed(); ++i) {
@@ -89,7 +89,8 @@ void Interpreter::bind_rest(const Node& macro, const Arguments& arguments, const
     else if (signature.uses_kwargs)
       rest.emplace_back(Value(std::string(name)), value);
     else
-      type_error("macro '" + macro.text + "' takes no keyword argument '" + std::string(name) + "'");
+      type_error("macro '" + program_.name_texts[static_cast<std::size_t>(macro.name)] +
+                 "' takes no keyword argument '" + std::string(name) + "'");
   }
   if (signature.uses_kwargs) scope->set(program_.id_kwargs, dict(std::move(rest)));
   if (signature.uses_varargs) {
@@ -98,7 +99,8 @@ void Interpreter::bind_rest(const Node& macro, const Arguments& arguments, const
       more.push_back(arguments.positional[i]);
     scope->set(program_.id_varargs, sequence(std::move(more), SequenceForm::kTuple));
   } else if (arguments.positional.size() > wanted) {
-    type_error("macro '" + macro.text + "' takes not more than " + std::to_string(wanted) + " argument(s)");
+    type_error("macro '" + program_.name_texts[static_cast<std::size_t>(macro.name)] +
+               "' takes not more than " + std::to_string(wanted) + " argument(s)");
   }
 }
 
@@ -107,7 +109,7 @@ Value Interpreter::call_macro(const Callable& macro, const Arguments& arguments)
   const int line = line_;
   const FramePtr scope = inner(macro.frame);
   bind_parameters(*macro.macro, arguments, scope);
-  std::string text = captured(macro.macro->body, scope);
+  std::string text = captured(macro.macro->rest->body, scope);
   if (!failed()) line_ = line;
   return string(std::move(text));
 }

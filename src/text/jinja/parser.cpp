@@ -82,12 +82,19 @@ Node* Parser::make(NodeKind kind, int line) {
   return &node;
 }
 
-Node* Parser::operation(Operator op, NodeKind kind, std::vector<Node*> operands) {
-  Node* node = make(kind, operands[0]->line);
-  node->column = operands[0]->column;
+Node* Parser::operation(Operator op, NodeKind kind, Node* left, Node* right) {
+  Node* node = make(kind, left->line);
+  node->column = left->column;
   node->op = op;
-  node->children = std::move(operands);
+  node->first = left;
+  node->second = right;
   return node;
+}
+
+// The part of a node that few have.
+Rest& Parser::rest(Node* node) {
+  if (!node->rest) node->rest = &program_.rests.emplace_back();
+  return *node->rest;
 }
 
 void Parser::assigns(int name) {
@@ -120,14 +127,14 @@ void Parser::expect_operator(std::string_view op) {
   if (!skip_operator(op)) fail("expected token '" + std::string(op) + "', got '" + describe(current()) + "'");
 }
 
-void Parser::use_name(Node* node) {
-  node->name = program_.intern(node->text);
-  if (node->text == "loop") names_loop_ = true;
+void Parser::use_name(Node* node, const std::string& name) {
+  node->name = program_.intern(name);
+  if (name == "loop") names_loop_ = true;
   if (macros_.empty()) return;
-  Signature& signature = *macros_.back()->signature;
-  if (node->text == "varargs") signature.uses_varargs = true;
-  if (node->text == "kwargs") signature.uses_kwargs = true;
-  if (node->text == "caller") signature.uses_caller = true;
+  Signature& signature = rest(macros_.back()).signature;
+  if (name == "varargs") signature.uses_varargs = true;
+  if (name == "kwargs") signature.uses_kwargs = true;
+  if (name == "caller") signature.uses_caller = true;
 }
 
 Node* Parser::expression(bool with_condition) {
@@ -144,7 +151,7 @@ Node* Parser::condition() {
     Node* node = make(NodeKind::kCondition, line);
     Node* test = or_();
     Node* otherwise = skip_name("else") ? condition() : nullptr;
-    node->children = {test, value, otherwise};
+    rest(node).children = {test, value, otherwise};
     value = node;
     unknown_.resize(unknown_before);
   }
@@ -156,7 +163,8 @@ Node* Parser::or_() {
   while (at_name("or")) {
     Node* node = make(NodeKind::kOr, current().line);
     next();
-    node->children = {left, and_()};
+    node->first = left;
+    node->second = and_();
     left = node;
   }
   return left;
@@ -167,7 +175,8 @@ Node* Parser::and_() {
   while (at_name("and")) {
     Node* node = make(NodeKind::kAnd, current().line);
     next();
-    node->children = {left, not_()};
+    node->first = left;
+    node->second = not_();
     left = node;
   }
   return left;
@@ -180,7 +189,7 @@ Node* Parser::not_() {
   Node* node = make(NodeKind::kUnary, current().line);
   node->op = Operator::kNot;
   next();
-  node->children = {not_()};
+  node->first = not_();
   return node;
 }
 
@@ -204,9 +213,13 @@ Node* Parser::compare() {
       op = Operator::kNotIn;
     }
     if (!op) return node ? node : left;
-    if (!node) node = operation(*op, NodeKind::kCompare, {left});
-    node->operators.push_back(*op);
-    node->children.push_back(sum());
+    Node* right = sum();
+    if (!node) {
+      node = operation(*op, NodeKind::kCompare, left, right);
+    } else {
+      rest(node).operators.push_back(*op);
+      rest(node).children.push_back(right);
+    }
   }
 }
 
@@ -215,13 +228,15 @@ Node* Parser::sum() {
   for (;;) {
     if (skip_operator("+")) {
       Node* right = concat();
-      if (left->kind == NodeKind::kSum)
-        left->children.push_back(right);
-      else
-        left = operation(Operator::kAdd, NodeKind::kSum, {left, right});
+      if (left->kind != NodeKind::kSum) {
+        Node* node = operation(Operator::kAdd, NodeKind::kSum, left, nullptr);
+        rest(node).children = {left};
+        left = node;
+      }
+      rest(left).children.push_back(right);
     } else if (skip_operator("-")) {
       Node* right = concat();
-      left = operation(Operator::kSubtract, NodeKind::kBinary, {left, right});
+      left = operation(Operator::kSubtract, NodeKind::kBinary, left, right);
     } else {
       return left;
     }
@@ -231,8 +246,9 @@ Node* Parser::sum() {
 Node* Parser::concat() {
   Node* left = product();
   if (!at_operator("~")) return left;
-  Node* node = operation(Operator::kAdd, NodeKind::kConcat, {left});
-  while (skip_operator("~")) node->children.push_back(product());
+  Node* node = operation(Operator::kAdd, NodeKind::kConcat, left, nullptr);
+  rest(node).children = {left};
+  while (skip_operator("~")) rest(node).children.push_back(product());
   return node;
 }
 
@@ -248,7 +264,7 @@ Node* Parser::product() {
     if (found == std::end(kOperators)) return left;
     next();
     Node* right = power();
-    left = operation(found->second, NodeKind::kBinary, {left, right});
+    left = operation(found->second, NodeKind::kBinary, left, right);
   }
 }
 
@@ -256,7 +272,7 @@ Node* Parser::power() {
   Node* left = unary();
   while (skip_operator("**")) {
     Node* right = unary();
-    left = operation(Operator::kPower, NodeKind::kBinary, {left, right});
+    left = operation(Operator::kPower, NodeKind::kBinary, left, right);
   }
   return left;
 }
@@ -269,7 +285,7 @@ Node* Parser::unary(bool with_filter) {
     node = make(NodeKind::kUnary, current().line);
     node->op = at_operator("-") ? Operator::kNegate : Operator::kPlus;
     next();
-    node->children = {unary(false)};
+    node->first = unary(false);
   } else {
     node = primary();
   }
@@ -311,13 +327,14 @@ Node* Parser::subscript(Node* object) {
     if (token.kind == TokenKind::kName) {
       Node* node = make(NodeKind::kAttribute, line);
       node->attribute = program_.attribute(token.text);
-      node->children = {object};
+      node->first = object;
       return node;
     }
     if (token.kind != TokenKind::kInteger) return fail("expected name or number", token.line);
     --at_;
     Node* node = make(NodeKind::kItem, line);
-    node->children = {object, integer_literal(token)};
+    node->first = object;
+    node->second = integer_literal(token);
     return node;
   }
   next();  // "["
@@ -325,13 +342,14 @@ Node* Parser::subscript(Node* object) {
   if (!at_operator(":")) {
     if (at_operator(",")) {
       Node* key = make(NodeKind::kTuple, line);
-      key->children = {first};
-      while (skip_operator(",") && !at_operator("]")) key->children.push_back(expression());
+      rest(key).children = {first};
+      while (skip_operator(",") && !at_operator("]")) rest(key).children.push_back(expression());
       first = key;
     }
     expect_operator("]");
     Node* node = make(NodeKind::kItem, line);
-    node->children = {object, first};
+    node->first = object;
+    node->second = first;
     return node;
   }
   next();  // ":"
@@ -340,7 +358,7 @@ Node* Parser::subscript(Node* object) {
   if (skip_operator(":") && !at_operator("]")) step = expression();
   expect_operator("]");
   Node* node = make(NodeKind::kSlice, line);
-  node->children = {object, first, stop, step};
+  rest(node).children = {object, first, stop, step};
   return node;
 }
 
@@ -375,7 +393,7 @@ const CallArguments* Parser::call_arguments() {
 
 Node* Parser::call(Node* callee) {
   Node* node = make(NodeKind::kCall, current().line);
-  node->children = {callee};
+  node->first = callee;
   node->arguments = call_arguments();
   return node;
 }
@@ -385,13 +403,13 @@ Node* Parser::filters(Node* value, bool first_without_pipe) {
     if (!first_without_pipe) next();
     first_without_pipe = false;
     Node* node = make(NodeKind::kFilter, current().line);
-    node->text = expect_name();
-    while (skip_operator(".")) node->text += "." + expect_name();
-    node->children = {value};
+    std::string name = expect_name();
+    while (skip_operator(".")) name += "." + expect_name();
+    node->name = program_.intern(name);
+    node->first = value;
     if (at_operator("(")) node->arguments = call_arguments();
-    node->filter = find_filter(node->text);
-    if (!node->filter && soft_ == 0)
-      unknown_.emplace_back("No filter named '" + node->text + "'.", node->line);
+    node->filter = find_filter(name);
+    if (!node->filter && soft_ == 0) unknown_.emplace_back("No filter named '" + name + "'.", node->line);
     value = node;
   }
   return value;
@@ -402,9 +420,10 @@ Node* Parser::test(Node* value) {
   const int line = current().line;
   const bool is_negated = skip_name("not");
   Node* node = make(NodeKind::kTest, line);
-  node->text = expect_name();
-  while (skip_operator(".")) node->text += "." + expect_name();
-  node->children = {value};
+  std::string name = expect_name();
+  while (skip_operator(".")) name += "." + expect_name();
+  node->name = program_.intern(name);
+  node->first = value;
   const TokenKind kind = current().kind;
   if (at_operator("(")) {
     node->arguments = call_arguments();
@@ -416,12 +435,12 @@ Node* Parser::test(Node* value) {
     arguments.positional.push_back(postfix(primary()));
     node->arguments = &arguments;
   }
-  node->test = find_test(node->text);
-  if (!node->test && soft_ == 0) unknown_.emplace_back("No test named '" + node->text + "'.", node->line);
+  node->test = find_test(name);
+  if (!node->test && soft_ == 0) unknown_.emplace_back("No test named '" + name + "'.", node->line);
   if (!is_negated) return node;
   Node* negation = make(NodeKind::kUnary, line);
   negation->op = Operator::kNot;
-  negation->children = {node};
+  negation->first = node;
   return negation;
 }
 

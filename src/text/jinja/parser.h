@@ -89,9 +89,10 @@ class Parser {
   Node* fail(std::string message, int line = 0, std::string type = "TemplateSyntaxError");
   bool failed() const { return error_.has_value(); }
   Node* make(NodeKind kind, int line);
-  Node* operation(Operator op, NodeKind kind, std::vector<Node*> operands);
+  Node* operation(Operator op, NodeKind kind, Node* left, Node* right);
+  Rest& rest(Node* node);
   void assigns(int name);
-  void use_name(Node* node);
+  void use_name(Node* node, const std::string& name);
   Node* fail_unknown_tag(const std::string* name);
   static std::string describe(const Token& token);
 

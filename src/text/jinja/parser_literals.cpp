@@ -20,8 +20,7 @@ Node* Parser::primary() {
       node->constant = None{};
     else {
       node->kind = NodeKind::kName;
-      node->text = token.text;
-      use_name(node);
+      use_name(node, token.text);
     }
     return node;
   }
@@ -66,11 +65,12 @@ Node* Parser::integer_literal(const Token& token) {
 
 Node* Parser::list_literal() {
   Node* node = make(NodeKind::kList, current().line);
+  std::vector<Node*>& items = rest(node).children;
   next();
   while (!failed() && !at_operator("]")) {
-    if (!node->children.empty()) expect_operator(",");
+    if (!items.empty()) expect_operator(",");
     if (at_operator("]")) break;
-    node->children.push_back(expression());
+    items.push_back(expression());
   }
   expect_operator("]");
   return node;
@@ -78,13 +78,14 @@ Node* Parser::list_literal() {
 
 Node* Parser::dict_literal() {
   Node* node = make(NodeKind::kDict, current().line);
+  std::vector<Node*>& parts = rest(node).children;
   next();
   while (!failed() && !at_operator("}")) {
-    if (!node->children.empty()) expect_operator(",");
+    if (!parts.empty()) expect_operator(",");
     if (at_operator("}")) break;
-    node->children.push_back(expression());
+    parts.push_back(expression());
     expect_operator(":");
-    node->children.push_back(expression());
+    parts.push_back(expression());
   }
   expect_operator("}");
   return node;
@@ -106,7 +107,7 @@ Node* Parser::tuple(bool with_condition, bool in_parentheses, std::string_view e
   if (!is_tuple && !items.empty()) return items[0];
   if (!is_tuple && !in_parentheses) return fail("Expected an expression, got '" + describe(current()) + "'");
   Node* node = make(NodeKind::kTuple, line);
-  node->children = std::move(items);
+  rest(node).children = std::move(items);
   return node;
 }
 

@@ -15,12 +15,9 @@ void Parser::run() {
     assigns(id);
   program_.body = body({}, false);
   if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second);
-  for (Node& node : program_.nodes) {
-    if (!node.children.empty()) node.first = node.children[0];
-    if (node.children.size() > 1) node.second = node.children[1];
+  for (Node& node : program_.nodes)
     node.is_global =
         node.kind == NodeKind::kName && !program_.is_assigned[static_cast<std::size_t>(node.name)];
-  }
 }
 
 void Parser::expect_block_end() {
@@ -43,7 +40,7 @@ std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool 
     }
     if (current().kind == TokenKind::kData) {
       Node* node = make(NodeKind::kText, current().line);
-      node->text = current().text;
+      node->constant = current().text;
       nodes.push_back(node);
       next();
     } else if (current().kind == TokenKind::kVariableBegin) {
@@ -86,7 +83,7 @@ void Parser::output(std::vector<Node*>& nodes) {
   next();
   Node* value = tuple(true, false);
   Node* node = make(NodeKind::kOutput, value->line);
-  node->children = {value};
+  node->first = value;
   nodes.push_back(node);
   if (!failed() && current().kind != TokenKind::kVariableEnd)
     fail("expected token 'end of print statement', got '" + describe(current()) + "'");
@@ -131,11 +128,11 @@ Node* Parser::statement() {
     node = loop_jump(NodeKind::kContinue);
   else if (skip_name("print")) {
     node = make(NodeKind::kOutput, tag.line);
-    node->children = {tuple(true, false)};
+    node->first = tuple(true, false);
   } else if (skip_name("filter")) {
     node = make(NodeKind::kFilterBlock, tag.line);
-    node->children = {filters(nullptr, true)};
-    node->body = inner_body("endfilter");
+    node->first = filters(nullptr, true);
+    rest(node).body = inner_body("endfilter");
   } else if (tag.text == "extends" || tag.text == "include" || tag.text == "import" || tag.text == "from") {
     return fail("a chat template is one text: there is no loader for '" + tag.text + "'", 0, "TypeError");
   } else {
@@ -158,19 +155,19 @@ Node* Parser::if_statement() {
   Node* branch = node;
   ++soft_;
   while (!failed()) {
-    branch->children = {tuple(false, false)};
+    branch->first = tuple(false, false);
     expect_block_end();
-    branch->body = body({"elif", "else", "endif"}, false);
+    rest(branch).body = body({"elif", "else", "endif"}, false);
     if (at_name("elif")) {
       Node* other = make(NodeKind::kIf, current().line);
       next();
-      branch->else_body = {other};
+      rest(branch).else_body = {other};
       branch = other;
       continue;
     }
     if (skip_name("else")) {
       expect_block_end();
-      branch->else_body = body({"endif"}, false);
+      rest(branch).else_body = body({"endif"}, false);
     }
     next();  // endif
     break;
@@ -182,23 +179,24 @@ Node* Parser::if_statement() {
 Node* Parser::for_statement() {
   Node* node = make(NodeKind::kFor, current().line);
   const bool outer_names_loop = names_loop_;
-  node->target = assign_target(true, false, true);
+  rest(node).target = assign_target(true, false, true);
   if (!skip_name("in")) fail("expected token 'in', got '" + describe(current()) + "'");
   Node* iterable = tuple(false, false, "recursive");
   Node* filter = skip_name("if") ? expression() : nullptr;
-  node->children = {iterable, filter};
+  node->first = iterable;
+  node->second = filter;
   node->is_recursive = skip_name("recursive");
   expect_block_end();
   const int soft = std::exchange(soft_, 0);
   ++loop_depth_;
   names_loop_ = false;
-  node->body = body({"endfor", "else"}, false);
+  rest(node).body = body({"endfor", "else"}, false);
   node->uses_loop = names_loop_ || node->is_recursive;
   names_loop_ = names_loop_ || outer_names_loop;
   --loop_depth_;
   if (skip_name("else")) {
     expect_block_end();
-    node->else_body = body({"endfor"}, false);
+    rest(node).else_body = body({"endfor"}, false);
   }
   next();  // endfor
   soft_ = soft;
@@ -208,7 +206,7 @@ Node* Parser::for_statement() {
 Node* Parser::single_target(bool with_namespace) {
   const Token token = current();
   Node* node = make(NodeKind::kName, token.line);
-  node->text = expect_name();
+  const std::string name = expect_name();
   if (failed()) return node;
   if (with_namespace && skip_operator(".")) {
     node->kind = NodeKind::kNamespaceRef;
@@ -217,7 +215,7 @@ Node* Parser::single_target(bool with_namespace) {
     for (const char* reserved : {"true", "false", "none", "True", "False", "None"})
       if (token.text == reserved) return fail("can't assign to 'const'", token.line);
   }
-  node->name = program_.intern(node->text);
+  node->name = program_.intern(name);
   if (node->kind == NodeKind::kName) assigns(node->name);
   return node;
 }
@@ -242,33 +240,34 @@ Node* Parser::assign_target(bool with_tuple, bool with_namespace, bool stops_at_
   }
   if (!is_tuple && !items.empty()) return items[0];
   Node* node = make(NodeKind::kTuple, line);
-  node->children = std::move(items);
+  rest(node).children = std::move(items);
   return node;
 }
 
 Node* Parser::set_statement() {
   Node* node = make(NodeKind::kSet, current().line);
-  node->target = assign_target(true, true, false);
+  node->second = assign_target(true, true, false);
   if (skip_operator("=")) {
-    node->children = {tuple(true, false)};
+    node->first = tuple(true, false);
     return node;
   }
   node->kind = NodeKind::kSetBlock;
-  node->children = {at_operator("|") ? filters(nullptr, false) : nullptr};
-  node->body = inner_body("endset");
+  if (at_operator("|")) node->first = filters(nullptr, false);
+  rest(node).body = inner_body("endset");
   return node;
 }
 
 // "(a, b=1)" of a macro or call block.
 void Parser::signature(Node* macro) {
+  Signature& taken = rest(macro).signature;
   expect_operator("(");
   while (!failed() && !at_operator(")")) {
-    if (!macro->signature->names.empty()) expect_operator(",");
+    if (!taken.names.empty()) expect_operator(",");
     Node* parameter = single_target(false);
-    macro->signature->names.push_back(parameter->name);
+    taken.names.push_back(parameter->name);
     if (skip_operator("="))
-      macro->signature->defaults.push_back(expression());
-    else if (!macro->signature->defaults.empty())
+      taken.defaults.push_back(expression());
+    else if (!taken.defaults.empty())
       fail("non-default argument follows default argument");
   }
   expect_operator(")");
@@ -276,14 +275,13 @@ void Parser::signature(Node* macro) {
 
 Node* Parser::macro_statement() {
   Node* node = make(NodeKind::kMacro, current().line);
-  node->signature = std::make_unique<Signature>();
+  rest(node);
   const Node* name = single_target(false);
-  node->text = name->text;
   node->name = name->name;
   macros_.push_back(node);
   const int loops = std::exchange(loop_depth_, 0);
   signature(node);
-  node->body = inner_body("endmacro");
+  rest(node).body = inner_body("endmacro");
   loop_depth_ = loops;
   macros_.pop_back();
   return node;
@@ -291,17 +289,17 @@ Node* Parser::macro_statement() {
 
 Node* Parser::call_block() {
   Node* node = make(NodeKind::kCallBlock, current().line);
-  node->signature = std::make_unique<Signature>();
-  node->text = "caller";
+  rest(node);
+  node->name = program_.id_caller;
   macros_.push_back(node);
   if (at_operator("(")) signature(node);
   macros_.pop_back();
   Node* callee = expression();
   if (!failed() && callee->kind != NodeKind::kCall) return fail("expected call");
-  node->children = {callee};
+  node->first = callee;
   macros_.push_back(node);
   const int loops = std::exchange(loop_depth_, 0);
-  node->body = inner_body("endcall");
+  rest(node).body = inner_body("endcall");
   loop_depth_ = loops;
   macros_.pop_back();
   return node;
@@ -309,14 +307,14 @@ Node* Parser::call_block() {
 
 Node* Parser::with_statement() {
   Node* node = make(NodeKind::kWith, current().line);
-  node->signature = std::make_unique<Signature>();
+  rest(node);
   while (!failed() && current().kind != TokenKind::kBlockEnd) {
-    if (!node->signature->names.empty()) expect_operator(",");
-    node->signature->names.push_back(single_target(false)->name);
+    if (!rest(node).signature.names.empty()) expect_operator(",");
+    rest(node).signature.names.push_back(single_target(false)->name);
     expect_operator("=");
-    node->children.push_back(expression());
+    rest(node).children.push_back(expression());
   }
-  node->body = inner_body("endwith");
+  rest(node).body = inner_body("endwith");
   return node;
 }
 
@@ -324,7 +322,7 @@ Node* Parser::scope_statement(std::string_view end, bool has_argument) {
   Node* node = make(NodeKind::kScope, current().line);
   // A block's name, autoescape's expression: nothing to extend and nothing to escape in a chat template.
   while (has_argument && current().kind != TokenKind::kBlockEnd && current().kind != TokenKind::kEnd) next();
-  node->body = inner_body(end);
+  rest(node).body = inner_body(end);
   if (has_argument && current().kind == TokenKind::kName) next();  // {% endblock name %}
   return node;
 }
