@@ -28,17 +28,16 @@ class ParsedTemplate final : public ChatTemplate {
   explicit ParsedTemplate(std::shared_ptr<const jinja::Program> program) : program_(std::move(program)) {
     // As vLLM detects it: some loop runs over a message's content, perhaps through a name it was set to.
     std::vector<int> names;
-    for (const Node& node : program_->nodes)
-      if (node.kind == NodeKind::kSet && node.second->kind == NodeKind::kName &&
-          reads_content(node.first))
+    program_->nodes.for_each([&](const Node& node) {
+      if (node.kind == NodeKind::kSet && node.second->kind == NodeKind::kName && reads_content(node.first))
         names.push_back(node.second->name);
-    for (const Node& node : program_->nodes) {
-      if (node.kind != NodeKind::kFor) continue;
-      const Node* iterable = node.first;
-      takes_parts_ = takes_parts_ || reads_content(iterable) ||
-                     (iterable->kind == NodeKind::kName &&
-                      std::find(names.begin(), names.end(), iterable->name) != names.end());
-    }
+    });
+    program_->nodes.for_each([&](const Node& node) {
+      if (node.kind != NodeKind::kFor) return;
+      takes_parts_ = takes_parts_ || reads_content(node.first) ||
+                     (node.first->kind == NodeKind::kName &&
+                      std::find(names.begin(), names.end(), node.first->name) != names.end());
+    });
   }
 
   tl::expected<std::string, TemplateError> render(const Json& context, std::string_view now) const override {

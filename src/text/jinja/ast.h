@@ -4,8 +4,10 @@
 // after parsing: any number of threads may render it, since they borrow its constants.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -92,14 +94,17 @@ struct Signature {
   bool uses_varargs = false, uses_kwargs = false, uses_caller = false;
 };
 
+/// Nodes in the program's memory.
+using NodeList = std::span<Node* const>;
+
 /// What few kinds of node have.
 struct Rest {
-  std::vector<Node*> children;      // of lists, sums, ...; of a comparison those after the second
-  std::vector<Operator> operators;  // of a comparison: before each of them
-  std::vector<Node*> body;
-  std::vector<Node*> else_body;
-  Node* target = nullptr;  // for
-  Signature signature;     // macro, call block, with
+  NodeList children;                    // of lists, sums, ...; of a comparison those after the second
+  const Operator* operators = nullptr;  // of a comparison: before each of them
+  NodeList body;
+  NodeList else_body;
+  Node* target = nullptr;          // for
+  Signature* signature = nullptr;  // macro, call block, with
 };
 
 /// One cache line: what is rendered once in a while comes from far away.
@@ -127,9 +132,42 @@ struct Node {
 };
 static_assert(sizeof(Node) == 64);
 
+/// Memory of one kind of thing: in blocks, so that what is parsed together lies together and stays in place.
+template <class T>
+class Blocks {
+ public:
+  static constexpr std::size_t kBlock = 64;
+  T* add() { return add(1); }
+  /// Several side by side.
+  T* add(std::size_t count) {
+    if (blocks_.empty() || capacity_ - used_ < count) {
+      capacity_ = std::max(count, kBlock);
+      blocks_.emplace_back(new T[capacity_], 0);
+      used_ = 0;
+    }
+    T* found = blocks_.back().first.get() + used_;
+    used_ += count;
+    blocks_.back().second = used_;
+    return found;
+  }
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const auto& [block, used] : blocks_)
+      for (std::size_t i = 0; i < used; ++i) visit(block[i]);
+  }
+
+ private:
+  std::vector<std::pair<std::unique_ptr<T[]>, std::size_t>> blocks_;
+  std::size_t used_ = 0, capacity_ = 0;
+};
+
 struct Program {
-  std::deque<Node> nodes;
-  std::deque<Rest> rests;
+  Blocks<Node> nodes;
+  Blocks<Rest> rests;
+  Blocks<Node*> lists;
+  Blocks<Operator> operators;
+  Blocks<std::string> texts;  // what constants borrow
+  std::deque<Signature> signatures;
   std::deque<CallArguments> arguments;
   std::deque<AttributeName> attributes;
   std::unordered_map<std::string, const AttributeName*> attribute_names;
@@ -137,10 +175,13 @@ struct Program {
   std::unordered_map<std::string, int> name_ids;
   std::vector<bool> is_assigned;  // by name id: some statement sets it, so that scopes have to be searched
   std::vector<Value> globals;     // by name id: the environment's functions
-  std::vector<Node*> body;
+  NodeList body;
   int id_loop = -1, id_caller = -1, id_kwargs = -1, id_varargs = -1;
   int intern(const std::string& name);
   const AttributeName* attribute(const std::string& name);
+  NodeList list(const std::vector<Node*>& nodes);
+  /// A constant string.
+  Value text(std::string text);
 };
 
 }  // namespace plimsoll::text::jinja

@@ -71,7 +71,7 @@ Value Interpreter::evaluate_rare(const Node& node, const FramePtr& frame) {
     case NodeKind::kSlice:
       return evaluate_slice(node, frame);
     case NodeKind::kCondition: {
-      const std::vector<Node*>& parts = node.rest->children;
+      const NodeList parts = node.rest->children;
       const bool is_true = evaluate(*parts[0], frame).is_true();
       if (failed()) return {};
       if (is_true) return evaluate(*parts[1], frame);
@@ -114,7 +114,7 @@ Value Interpreter::evaluate_container(const Node& node, const FramePtr& frame) {
 // at the end of the output; it is taken back when it turns out to be something else.
 Value Interpreter::evaluate_sum(const Node& node, const FramePtr& frame, bool prints) {
   const Level level(*this);
-  const std::vector<Node*>& operands = node.rest->children;
+  const NodeList operands = node.rest->children;
   const std::size_t mark = out_.size();
   std::size_t next = 1;
   Value sum = evaluate(*operands[0], frame);

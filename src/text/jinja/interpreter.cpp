@@ -8,6 +8,11 @@
 #include "text/jinja/python_format.h"
 
 namespace plimsoll::text::jinja {
+namespace {
+
+constexpr std::size_t kFirstOutputBytes = 1000;  // a short conversation; longer ones grow
+
+}  // namespace
 
 Interpreter::Interpreter(const Program& program, std::string_view now, const Limits& limits)
     : program_(program), now_(now), limits_(limits), globals_(program.name_texts.size()) {}
@@ -30,6 +35,7 @@ tl::expected<std::string, TemplateError> Interpreter::run(const Json& context) {
       globals_[static_cast<std::size_t>(found->second)] = json_.convert(value);
   }
   if (json_.is_too_deep()) fail("LimitError", "the conversation is nested too deeply");
+  out_.reserve(kFirstOutputBytes);
   run_body(program_.body, FramePtr(new Frame));
   if (has_failed_) return tl::unexpected(std::move(error_));
   return std::move(out_);
@@ -106,13 +112,28 @@ void Interpreter::write(std::string_view text) {
 }
 
 FramePtr Interpreter::inner(const FramePtr& frame) {
-  FramePtr scope(new Frame);
+  FramePtr scope;
+  if (spare_.empty()) {
+    scope = FramePtr(new Frame);
+  } else {
+    scope = std::move(spare_.back());
+    spare_.pop_back();
+  }
   scope->parent = frame;
   return scope;
 }
 
-Interpreter::Jump Interpreter::run_body(const std::vector<Node*>& nodes, const FramePtr& frame) {
-  for (const Node* node : nodes) {
+void Interpreter::leave(FramePtr scope) {
+  if (!scope || scope.is_shared()) return;
+  scope->variables.clear();
+  scope->parent = FramePtr();
+  spare_.push_back(std::move(scope));
+}
+
+Interpreter::Jump Interpreter::run_body(NodeList nodes, const FramePtr& frame) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node* node = nodes[i];
+    if (i + 1 < nodes.size()) __builtin_prefetch(nodes[i + 1]);
     if (!charge_steps(1)) break;
     if (node->kind == NodeKind::kText)
       write(*node->constant.string());
@@ -162,8 +183,8 @@ Interpreter::Jump Interpreter::run_scoped(const Node& node, const FramePtr& fram
     }
     case NodeKind::kWith: {
       const FramePtr scope = inner(frame);
-      for (std::size_t i = 0; i < node.rest->signature.names.size(); ++i)
-        scope->set(node.rest->signature.names[i], evaluate(*node.rest->children[i], frame));
+      for (std::size_t i = 0; i < node.rest->signature->names.size(); ++i)
+        scope->set(node.rest->signature->names[i], evaluate(*node.rest->children[i], frame));
       return run_body(node.rest->body, scope);
     }
     case NodeKind::kCallBlock: {
@@ -204,7 +225,7 @@ std::string Interpreter::taken_back(std::size_t mark) {
   return text;
 }
 
-std::string Interpreter::captured(const std::vector<Node*>& nodes, const FramePtr& frame) {
+std::string Interpreter::captured(NodeList nodes, const FramePtr& frame) {
   const std::size_t mark = out_.size();
   run_body(nodes, frame);
   return taken_back(mark);
@@ -260,6 +281,7 @@ Interpreter::Jump Interpreter::run_for(const Node& node, const FramePtr& frame, 
     assign(*node.rest->target, loop->items[loop->position], scope);
     if (run_body(node.rest->body, scope) == Jump::kBreak || failed()) break;
   }
+  leave(std::move(scope));
   return Jump::kNone;
 }
 

@@ -104,17 +104,18 @@ class Interpreter {
   bool complain_undefined(const Value& value);
 
   // statements (interpreter.cpp)
-  Jump run_body(const std::vector<Node*>& nodes, const FramePtr& frame);
+  Jump run_body(NodeList nodes, const FramePtr& frame);
   Jump run_statement(const Node& node, const FramePtr& frame);
   Jump run_scoped(const Node& node, const FramePtr& frame);
   void print(const Node& expression, const FramePtr& frame);
   Jump run_for(const Node& node, const FramePtr& frame, const Value& iterable, int depth0);
   std::vector<Value> filtered(const Node& node, std::span<const Value> items, const FramePtr& frame);
-  std::string captured(const std::vector<Node*>& nodes, const FramePtr& frame);
+  std::string captured(NodeList nodes, const FramePtr& frame);
   std::string taken_back(std::size_t mark);
   void assign(const Node& target, Value value, const FramePtr& frame);
   void unpack(const Node& target, const Value& value, const FramePtr& frame);
   FramePtr inner(const FramePtr& frame);
+  void leave(FramePtr scope);
   void write(std::string_view text);
 
   // macros (macros.cpp)
@@ -166,6 +167,7 @@ class Interpreter {
   std::vector<Value> namespaces_;     // cleared at the end: they may hold themselves
   std::vector<Value> changed_loops_;  // what loop.changed() remembers, likewise
   std::vector<FramePtr> closures_;    // frames that macros keep, likewise
+  std::vector<FramePtr> spare_;       // left scopes that nothing refers to
 };
 
 /// A function of the environment (range, namespace, ...), which lives for ever, or nothing.

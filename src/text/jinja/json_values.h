@@ -14,6 +14,9 @@ namespace plimsoll::text::jinja {
 
 class JsonValues {
  public:
+  JsonValues() = default;
+  JsonValues(const JsonValues&) = delete;
+  JsonValues& operator=(const JsonValues&) = delete;
   /// The value of this tree. Trees nested deeper than kMaxJsonDepth are refused.
   Value convert(const Json& json);
   bool is_too_deep() const { return is_too_deep_; }
@@ -28,8 +31,10 @@ class JsonValues {
   T* room(std::size_t count);
 
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
-  std::byte* free_ = nullptr;
-  std::size_t free_bytes_ = 0;
+  static constexpr std::size_t kFirstBytes = 6000;          // enough for most conversations
+  alignas(std::max_align_t) std::byte first_[kFirstBytes];  // not zeroed
+  std::byte* free_ = first_;
+  std::size_t free_bytes_ = kFirstBytes / alignof(std::max_align_t) * alignof(std::max_align_t);
   std::vector<Value> large_;  // dicts with an index: they own memory
   int level_ = 0;
   bool is_too_deep_ = false;

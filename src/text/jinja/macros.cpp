@@ -51,7 +51,7 @@ Value Interpreter::make_macro(const Node& node, const FramePtr& frame) {
 }
 
 void Interpreter::bind_parameters(const Node& macro, const Arguments& arguments, const FramePtr& scope) {
-  const Signature& signature = macro.rest->signature;
+  const Signature& signature = *macro.rest->signature;
   const std::size_t wanted = signature.names.size();
   const std::size_t first_default = wanted - signature.defaults.size();
   std::vector<bool> used(arguments.named.size());
@@ -78,7 +78,7 @@ void Interpreter::bind_parameters(const Node& macro, const Arguments& arguments,
 // The arguments that no parameter took: caller, kwargs, varargs, or an error.
 void Interpreter::bind_rest(const Node& macro, const Arguments& arguments, const std::vector<bool>& used,
                             const FramePtr& scope) {
-  const Signature& signature = macro.rest->signature;
+  const Signature& signature = *macro.rest->signature;
   const std::size_t wanted = signature.names.size();
   std::vector<Dict::Entry> rest;
   for (std::size_t i = 0; i < arguments.named.size() && !failed(); ++i) {
@@ -107,9 +107,10 @@ void Interpreter::bind_rest(const Node& macro, const Arguments& arguments, const
 Value Interpreter::call_macro(const Callable& macro, const Arguments& arguments) {
   const Level level(*this);
   const int line = line_;
-  const FramePtr scope = inner(macro.frame);
+  FramePtr scope = inner(macro.frame);
   bind_parameters(*macro.macro, arguments, scope);
   std::string text = captured(macro.macro->rest->body, scope);
+  leave(std::move(scope));
   if (!failed()) line_ = line;
   return string(std::move(text));
 }

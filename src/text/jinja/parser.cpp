@@ -27,6 +27,19 @@ int Program::intern(const std::string& name) {
   return found->second;
 }
 
+NodeList Program::list(const std::vector<Node*>& parsed) {
+  if (parsed.empty()) return {};
+  Node** kept = lists.add(parsed.size());
+  std::copy(parsed.begin(), parsed.end(), kept);
+  return {kept, parsed.size()};
+}
+
+Value Program::text(std::string text) {
+  std::string& kept = *texts.add();
+  kept = std::move(text);
+  return Value::borrowed(kept);
+}
+
 const AttributeName* Program::attribute(const std::string& name) {
   const AttributeName*& known = attribute_names[name];
   if (!known) known = &attributes.emplace_back(name);
@@ -75,7 +88,7 @@ Node* Parser::fail(std::string message, int line, std::string type) {
 }
 
 Node* Parser::make(NodeKind kind, int line) {
-  Node& node = program_.nodes.emplace_back();
+  Node& node = *program_.nodes.add();
   node.kind = kind;
   node.line = line;
   node.column = current().column;
@@ -93,7 +106,7 @@ Node* Parser::operation(Operator op, NodeKind kind, Node* left, Node* right) {
 
 // The part of a node that few have.
 Rest& Parser::rest(Node* node) {
-  if (!node->rest) node->rest = &program_.rests.emplace_back();
+  if (!node->rest) node->rest = program_.rests.add();
   return *node->rest;
 }
 
@@ -131,7 +144,7 @@ void Parser::use_name(Node* node, const std::string& name) {
   node->name = program_.intern(name);
   if (name == "loop") names_loop_ = true;
   if (macros_.empty()) return;
-  Signature& signature = rest(macros_.back()).signature;
+  Signature& signature = *rest(macros_.back()).signature;
   if (name == "varargs") signature.uses_varargs = true;
   if (name == "kwargs") signature.uses_kwargs = true;
   if (name == "caller") signature.uses_caller = true;
@@ -151,7 +164,7 @@ Node* Parser::condition() {
     Node* node = make(NodeKind::kCondition, line);
     Node* test = or_();
     Node* otherwise = skip_name("else") ? condition() : nullptr;
-    rest(node).children = {test, value, otherwise};
+    rest(node).children = program_.list({test, value, otherwise});
     value = node;
     unknown_.resize(unknown_before);
   }
@@ -197,8 +210,9 @@ Node* Parser::compare() {
   static constexpr std::pair<std::string_view, Operator> kOperators[] = {
       {"==", Operator::kEqual},     {"!=", Operator::kUnequal}, {"<", Operator::kLess},
       {"<=", Operator::kLessEqual}, {">", Operator::kGreater},  {">=", Operator::kGreaterEqual}};
-  Node* left = sum();
-  Node* node = nullptr;
+  Node* node = sum();
+  std::vector<Operator> operators;
+  std::vector<Node*> operands;
   for (;;) {
     std::optional<Operator> op;
     if (current().kind == TokenKind::kOperator) {
@@ -212,33 +226,37 @@ Node* Parser::compare() {
       next();
       op = Operator::kNotIn;
     }
-    if (!op) return node ? node : left;
-    Node* right = sum();
-    if (!node) {
-      node = operation(*op, NodeKind::kCompare, left, right);
-    } else {
-      rest(node).operators.push_back(*op);
-      rest(node).children.push_back(right);
-    }
+    if (!op) break;
+    operators.push_back(*op);
+    operands.push_back(sum());
   }
+  if (operands.empty()) return node;
+  node = operation(operators[0], NodeKind::kCompare, node, operands[0]);
+  if (operands.size() == 1) return node;
+  rest(node).children = program_.list({operands.begin() + 1, operands.end()});
+  Operator* kept = program_.operators.add(operands.size() - 1);
+  std::copy(operators.begin() + 1, operators.end(), kept);
+  rest(node).operators = kept;
+  return node;
 }
 
 Node* Parser::sum() {
   Node* left = concat();
+  std::vector<Node*> operands = {left};  // of the + before here
+  const auto added = [&] {
+    if (operands.size() == 1) return operands[0];
+    Node* node = operation(Operator::kAdd, NodeKind::kSum, operands[0], nullptr);
+    rest(node).children = program_.list(operands);
+    return node;
+  };
   for (;;) {
     if (skip_operator("+")) {
-      Node* right = concat();
-      if (left->kind != NodeKind::kSum) {
-        Node* node = operation(Operator::kAdd, NodeKind::kSum, left, nullptr);
-        rest(node).children = {left};
-        left = node;
-      }
-      rest(left).children.push_back(right);
+      operands.push_back(concat());
     } else if (skip_operator("-")) {
-      Node* right = concat();
-      left = operation(Operator::kSubtract, NodeKind::kBinary, left, right);
+      left = added();
+      operands = {operation(Operator::kSubtract, NodeKind::kBinary, left, concat())};
     } else {
-      return left;
+      return added();
     }
   }
 }
@@ -246,9 +264,10 @@ Node* Parser::sum() {
 Node* Parser::concat() {
   Node* left = product();
   if (!at_operator("~")) return left;
+  std::vector<Node*> parts = {left};
+  while (skip_operator("~")) parts.push_back(product());
   Node* node = operation(Operator::kAdd, NodeKind::kConcat, left, nullptr);
-  rest(node).children = {left};
-  while (skip_operator("~")) rest(node).children.push_back(product());
+  rest(node).children = program_.list(parts);
   return node;
 }
 
@@ -342,8 +361,9 @@ Node* Parser::subscript(Node* object) {
   if (!at_operator(":")) {
     if (at_operator(",")) {
       Node* key = make(NodeKind::kTuple, line);
-      rest(key).children = {first};
-      while (skip_operator(",") && !at_operator("]")) rest(key).children.push_back(expression());
+      std::vector<Node*> parts = {first};
+      while (skip_operator(",") && !at_operator("]")) parts.push_back(expression());
+      rest(key).children = program_.list(parts);
       first = key;
     }
     expect_operator("]");
@@ -358,7 +378,7 @@ Node* Parser::subscript(Node* object) {
   if (skip_operator(":") && !at_operator("]")) step = expression();
   expect_operator("]");
   Node* node = make(NodeKind::kSlice, line);
-  rest(node).children = {object, first, stop, step};
+  rest(node).children = program_.list({object, first, stop, step});
   return node;
 }
 

@@ -27,7 +27,7 @@ class Parser {
 
  private:
   // statements (parser_statements.cpp)
-  std::vector<Node*> body(const std::vector<std::string_view>& ends, bool drop_needle);
+  NodeList body(const std::vector<std::string_view>& ends, bool drop_needle);
   void output(std::vector<Node*>& nodes);
   Node* statement();
   Node* if_statement();
@@ -40,7 +40,7 @@ class Parser {
   void signature(Node* macro);
   Node* assign_target(bool with_tuple, bool with_namespace, bool stops_at_in);
   Node* single_target(bool with_namespace);
-  std::vector<Node*> inner_body(std::string_view end);
+  NodeList inner_body(std::string_view end);
   Node* loop_jump(NodeKind kind);
 
   // expressions (parser.cpp)

@@ -49,7 +49,7 @@ Node* Parser::string_literal() {
     text += current().text;
     next();
   }
-  node->constant = std::move(text);
+  node->constant = program_.text(std::move(text));
   return node;
 }
 
@@ -65,7 +65,7 @@ Node* Parser::integer_literal(const Token& token) {
 
 Node* Parser::list_literal() {
   Node* node = make(NodeKind::kList, current().line);
-  std::vector<Node*>& items = rest(node).children;
+  std::vector<Node*> items;
   next();
   while (!failed() && !at_operator("]")) {
     if (!items.empty()) expect_operator(",");
@@ -73,12 +73,13 @@ Node* Parser::list_literal() {
     items.push_back(expression());
   }
   expect_operator("]");
+  rest(node).children = program_.list(items);
   return node;
 }
 
 Node* Parser::dict_literal() {
   Node* node = make(NodeKind::kDict, current().line);
-  std::vector<Node*>& parts = rest(node).children;
+  std::vector<Node*> parts;
   next();
   while (!failed() && !at_operator("}")) {
     if (!parts.empty()) expect_operator(",");
@@ -88,6 +89,7 @@ Node* Parser::dict_literal() {
     parts.push_back(expression());
   }
   expect_operator("}");
+  rest(node).children = program_.list(parts);
   return node;
 }
 
@@ -107,7 +109,7 @@ Node* Parser::tuple(bool with_condition, bool in_parentheses, std::string_view e
   if (!is_tuple && !items.empty()) return items[0];
   if (!is_tuple && !in_parentheses) return fail("Expected an expression, got '" + describe(current()) + "'");
   Node* node = make(NodeKind::kTuple, line);
-  rest(node).children = std::move(items);
+  rest(node).children = program_.list(items);
   return node;
 }
 

@@ -15,9 +15,10 @@ void Parser::run() {
     assigns(id);
   program_.body = body({}, false);
   if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second);
-  for (Node& node : program_.nodes)
+  program_.nodes.for_each([&](Node& node) {
     node.is_global =
         node.kind == NodeKind::kName && !program_.is_assigned[static_cast<std::size_t>(node.name)];
+  });
 }
 
 void Parser::expect_block_end() {
@@ -29,7 +30,7 @@ void Parser::expect_block_end() {
 }
 
 // Nodes up to one of the `ends` tags, which becomes the current token (or is passed with drop_needle).
-std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool drop_needle) {
+NodeList Parser::body(const std::vector<std::string_view>& ends, bool drop_needle) {
   const Depth depth(*this);
   std::vector<Node*> nodes;
   if (!ends.empty()) ends_.push_back(ends);
@@ -40,7 +41,7 @@ std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool 
     }
     if (current().kind == TokenKind::kData) {
       Node* node = make(NodeKind::kText, current().line);
-      node->constant = current().text;
+      node->constant = program_.text(current().text);
       nodes.push_back(node);
       next();
     } else if (current().kind == TokenKind::kVariableBegin) {
@@ -55,7 +56,7 @@ std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool 
     }
   }
   if (!ends.empty()) ends_.pop_back();
-  return nodes;
+  return program_.list(nodes);
 }
 
 // An unknown tag, or the end of the template (no name) inside an open statement.
@@ -91,7 +92,7 @@ void Parser::output(std::vector<Node*>& nodes) {
 }
 
 // The body of a tag that closes with `end`: "%} ... {% end %}", in a new scope for unknown filters.
-std::vector<Node*> Parser::inner_body(std::string_view end) {
+NodeList Parser::inner_body(std::string_view end) {
   expect_block_end();
   const int soft = std::exchange(soft_, 0);
   auto nodes = body({end}, true);
@@ -161,7 +162,7 @@ Node* Parser::if_statement() {
     if (at_name("elif")) {
       Node* other = make(NodeKind::kIf, current().line);
       next();
-      rest(branch).else_body = {other};
+      rest(branch).else_body = program_.list({other});
       branch = other;
       continue;
     }
@@ -240,7 +241,7 @@ Node* Parser::assign_target(bool with_tuple, bool with_namespace, bool stops_at_
   }
   if (!is_tuple && !items.empty()) return items[0];
   Node* node = make(NodeKind::kTuple, line);
-  rest(node).children = std::move(items);
+  rest(node).children = program_.list(items);
   return node;
 }
 
@@ -259,7 +260,7 @@ Node* Parser::set_statement() {
 
 // "(a, b=1)" of a macro or call block.
 void Parser::signature(Node* macro) {
-  Signature& taken = rest(macro).signature;
+  Signature& taken = *rest(macro).signature;
   expect_operator("(");
   while (!failed() && !at_operator(")")) {
     if (!taken.names.empty()) expect_operator(",");
@@ -275,7 +276,7 @@ void Parser::signature(Node* macro) {
 
 Node* Parser::macro_statement() {
   Node* node = make(NodeKind::kMacro, current().line);
-  rest(node);
+  rest(node).signature = &program_.signatures.emplace_back();
   const Node* name = single_target(false);
   node->name = name->name;
   macros_.push_back(node);
@@ -289,7 +290,7 @@ Node* Parser::macro_statement() {
 
 Node* Parser::call_block() {
   Node* node = make(NodeKind::kCallBlock, current().line);
-  rest(node);
+  rest(node).signature = &program_.signatures.emplace_back();
   node->name = program_.id_caller;
   macros_.push_back(node);
   if (at_operator("(")) signature(node);
@@ -307,13 +308,15 @@ Node* Parser::call_block() {
 
 Node* Parser::with_statement() {
   Node* node = make(NodeKind::kWith, current().line);
-  rest(node);
+  rest(node).signature = &program_.signatures.emplace_back();
+  std::vector<Node*> values;
   while (!failed() && current().kind != TokenKind::kBlockEnd) {
-    if (!rest(node).signature.names.empty()) expect_operator(",");
-    rest(node).signature.names.push_back(single_target(false)->name);
+    if (!values.empty()) expect_operator(",");
+    rest(node).signature->names.push_back(single_target(false)->name);
     expect_operator("=");
-    rest(node).children.push_back(expression());
+    values.push_back(expression());
   }
+  rest(node).children = program_.list(values);
   rest(node).body = inner_body("endwith");
   return node;
 }
