@@ -125,8 +125,8 @@ struct Node {
   union {
     Rest* rest = nullptr;
     const AttributeName* attribute;  // kAttribute, kNamespaceRef
-    Function filter;                 // kFilter; null: unknown, an error when it runs
-    Test test;                       // kTest; likewise
+    const FilterEntry* filter;       // kFilter; null: unknown, an error when it runs
+    const TestEntry* test;           // kTest; likewise
   };
   Value constant;  // kConstant, kText
 };

@@ -16,6 +16,8 @@ namespace plimsoll::text::jinja {
 
 class Interpreter;
 struct Node;
+struct FilterEntry;
+struct TestEntry;
 
 /// A few values in place, more on the heap.
 class ValueList {
@@ -70,12 +72,16 @@ using FramePtr = Ref<Frame>;
 using Function = Value (*)(Interpreter&, const Value& self, const Arguments&);
 using Test = bool (*)(Interpreter&, const Value&, const Arguments&);
 
+/// How many arguments a built-in method takes; those with kAny look for themselves.
+enum class Arity : std::uint8_t { kAny, kNone, kOne, kAtMostOne, kAtMostTwo };
+
 struct Callable final : Counted {
   enum class Kind : std::uint8_t { kFunction, kMethod, kMacro };
   Kind kind = Kind::kFunction;
   TypeCode type = TypeCode::kFunction;
   std::string name;
   Function function = nullptr;  // kFunction, kMethod
+  Arity arity = Arity::kAny;
   Value self;                   // kMethod: the object
   const Node* macro = nullptr;  // kMacro: a macro or call block
   FramePtr frame;               // kMacro: where it was defined
@@ -97,7 +103,14 @@ struct Loop final : Counted {
 /// A method of some Python type, or none, or one that the sandbox keeps away.
 struct Method {
   Function function = nullptr;
+  Arity arity = Arity::kAny;
   bool is_forbidden = false;
+};
+
+struct MethodEntry {
+  std::string_view name;
+  Function function;
+  Arity arity = Arity::kAny;
 };
 
 /// Groups of types that share their methods.

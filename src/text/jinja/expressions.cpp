@@ -2,6 +2,7 @@
 // Expressions: names, sums, calls.
 #include <algorithm>
 
+#include "text/jinja/filters.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/python_format.h"
 
@@ -198,6 +199,7 @@ void Interpreter::evaluate_arguments(const CallArguments& arguments, const Frame
     for (const Value& value : iterate(evaluate(*arguments.star, frame))) values.positional.push_back(value);
   if (!arguments.double_star) return;
   values.keywords = evaluate(*arguments.double_star, frame);
+  if (refuse_undefined(values.keywords)) return;
   const Dict* map = values.keywords.dict();
   if (!map) {
     type_error("argument after ** must be a mapping, not " + type_name(values.keywords));
@@ -217,11 +219,12 @@ Value Interpreter::evaluate_call(const Node& node, const FramePtr& frame, const 
   if (called.kind == NodeKind::kAttribute) {
     // object.method(...): no bound method needs to be made.
     const Value object = evaluate(*called.first, frame);
-    if (failed() || refuse_undefined(object)) return {};
+    if (failed()) return {};
     const Method& method = called.attribute->methods[static_cast<std::size_t>(method_set(object))];
     if (method.function && !caller) {
       if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
-      return failed() ? Value() : method.function(*this, object, arguments);
+      if (failed() || !accepts(method.arity, object, called.attribute->text, arguments)) return {};
+      return method.function(*this, object, arguments);
     }
     const Value callee = attribute(object, *called.attribute);
     if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
@@ -242,6 +245,7 @@ Value Interpreter::call(const Value& callee, const Arguments& arguments) {
   const Callable* callable = callee.callable();
   if (!callable) return type_error("'" + type_name(callee) + "' object is not callable");
   if (callable->kind == Callable::Kind::kMacro) return call_macro(*callable, arguments);
+  if (!accepts(callable->arity, callable->self, callable->name, arguments)) return {};
   return callable->function(*this, callable->self, arguments);
 }
 
@@ -250,9 +254,8 @@ Value Interpreter::evaluate_test(const Node& node, const FramePtr& frame) {
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
   if (failed()) return {};
-  return node.test
-             ? Value(node.test(*this, value, arguments))
-             : Value(apply_test(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments));
+  if (node.test) return apply_test(*node.test, value, arguments);
+  return apply_test(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments);
 }
 
 Value Interpreter::evaluate_filter(const Node& node, const FramePtr& frame, const Value* input) {
@@ -268,9 +271,11 @@ Value Interpreter::evaluate_filter(const Node& node, const FramePtr& frame, cons
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
   if (failed()) return {};
-  return node.filter
-             ? node.filter(*this, value, arguments)
-             : apply_filter(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments);
+  if (!node.filter)
+    return apply_filter(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments);
+  return arguments.positional.empty() && arguments.named.empty()
+             ? node.filter->function(*this, value, arguments)
+             : apply_filter(*node.filter, value, arguments);
 }
 
 }  // namespace plimsoll::text::jinja

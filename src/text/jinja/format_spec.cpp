@@ -131,7 +131,7 @@ Value formatted(Interpreter& run, const Value& value, std::string_view spec_text
   if (spec_text.empty()) return Value(run.to_text(value));
   Spec spec;
   if (!parse_spec(spec_text, spec)) return run.fail("ValueError", "Invalid format specifier");
-  if (value.is_number() && !(value.is_bool() && spec.type == '\0')) {
+  if (value.is_number()) {
     if (auto text = formatted_number(value, spec)) return Value(std::move(*text));
   } else if (value.is_string() || value.is_bool()) {
     if (spec.type == '\0' || spec.type == 's') {
@@ -274,6 +274,8 @@ Value percent_format(Interpreter& run, const Value& pattern, const Value& values
       out += padded(spec, "", to_utf8(body), '>');
     } else if (std::string_view("diuxXoeEfFgG").find(spec.type) == std::string_view::npos) {
       return run.fail("ValueError", std::string("unsupported format character '") + spec.type + "'");
+    } else if (run.refuse_undefined(value)) {
+      return {};
     } else if (!value.is_number()) {
       return run.type_error(std::string("%") + spec.type + " format: a real number is required, not " +
                             type_name(value));
@@ -291,7 +293,8 @@ Value percent_format(Interpreter& run, const Value& pattern, const Value& values
       out += *body;
     }
   }
-  if (used < given.size() && !values.dict() && !(values.sequence(SequenceForm::kList) && used == 0))
+  if (used < given.size() && !values.dict() && !values.is_undefined() &&
+      !(values.sequence(SequenceForm::kList) && used == 0))
     return run.type_error("not all arguments converted during string formatting");
   return run.string(std::move(out), pattern.is_markup());
 }

@@ -97,7 +97,6 @@ bool Interpreter::complain_undefined(const Value& value) {
 }
 
 std::string Interpreter::to_text(const Value& value) {
-  if (value.is_unsafe()) complain_undefined(value);
   std::string text = python_str(value);
   charge_bytes(text.size());
   return text;
@@ -297,10 +296,19 @@ void Interpreter::assign(const Node& target, Value value, const FramePtr& frame)
       fail("TemplateRuntimeError", "cannot assign attribute on non-namespace object");
     } else if (value.depth() >= kMaxValueDepth) {
       fail("LimitError", "values are nested too deeply");
-    } else {
+    } else if (stores(target.attribute->text)) {
       space->set(target.attribute->text, std::move(value));
     }
   }
+}
+
+// Whether a namespace may have an attribute of this name; a SecurityError when not.
+bool Interpreter::stores(const std::string& name) {
+  if (name.starts_with('_'))
+    fail("SecurityError",
+         "Chat templates cannot store underscore-prefixed attributes on a namespace, but got " +
+             python_repr(Value::borrowed(name)) + ". Please rename the attribute.");
+  return !failed();
 }
 
 void Interpreter::unpack(const Node& target, const Value& value, const FramePtr& frame) {

@@ -61,7 +61,7 @@ class Interpreter {
   Value sequence(std::vector<Value> items, SequenceForm form = SequenceForm::kList);
   Value dict(std::vector<Dict::Entry> entries);
 
-  /// str(value); fails for an unsafe value.
+  /// str(value), counted.
   std::string to_text(const Value& value);
   /// Elements as Python iterates; TypeError when it cannot.
   Elements iterate(const Value& value);
@@ -77,8 +77,13 @@ class Interpreter {
     return attribute(object, AttributeName(name), Value(name));
   }
   Value call(const Value& callee, const Arguments& arguments);
+  /// Whether a built-in method takes so many arguments; a TypeError when not.
+  bool accepts(Arity arity, const Value& self, std::string_view name, const Arguments& given);
   Value apply_filter(const std::string& name, const Value& value, const Arguments& arguments);
   bool apply_test(const std::string& name, const Value& value, const Arguments& arguments);
+  /// With a TypeError for arguments that it does not take.
+  Value apply_filter(const FilterEntry& filter, const Value& value, const Arguments& arguments);
+  bool apply_test(const TestEntry& test, const Value& value, const Arguments& arguments);
   Value binary(Operator op, const Value& left, const Value& right);
   bool compare(Operator op, const Value& left, const Value& right);
   bool less(const Value& left, const Value& right, const char* op = "<");
@@ -86,7 +91,9 @@ class Interpreter {
   std::string_view now() const { return now_; }
   /// loop.changed() keeps values in this loop.
   void keeps_values(const Value& loop) { changed_loops_.push_back(loop); }
-  Value make_namespace(const Arguments& arguments);
+  /// Whether a namespace may have an attribute of this name; a SecurityError when not.
+  bool stores(const std::string& name);
+  void keeps_namespace(const Value& space) { namespaces_.push_back(space); }
 
  private:
   struct Level {  // one more level of recursion while it lives
@@ -172,7 +179,7 @@ class Interpreter {
 
 /// A function of the environment (range, namespace, ...), which lives for ever, or nothing.
 const Callable* environment_function(std::string_view name);
-Value make_method(const Value& self, const std::string& name, Function function);
+Value make_method(const Value& self, const std::string& name, Function function, Arity arity = Arity::kAny);
 /// What reading an attribute that the sandbox forbids gives: an error when it is used.
 Value unsafe_attribute(const Value& object, const std::string& name);
 /// How a message spells the operator.

@@ -25,7 +25,7 @@ void Frame::set(int name, Value value) {
   variables.emplace_back(name, std::move(value));
 }
 
-Value make_method(const Value& self, const std::string& name, Function function) {
+Value make_method(const Value& self, const std::string& name, Function function, Arity arity) {
   auto* made = new Callable;
   Value value(made);
   made->kind = Callable::Kind::kMethod;
@@ -33,6 +33,7 @@ Value make_method(const Value& self, const std::string& name, Function function)
   made->name = name;
   made->self = self;
   made->function = function;
+  made->arity = arity;
   made->depth = self.depth() + 1;
   return value;
 }

@@ -176,10 +176,6 @@ bool Interpreter::compare(Operator op, const Value& left, const Value& right) {
   switch (op) {
     case Operator::kEqual:
     case Operator::kUnequal:
-      if (left.is_unsafe() || right.is_unsafe()) {
-        complain_undefined(left.is_unsafe() ? left : right);
-        return false;
-      }
       return left.equals(right) == (op == Operator::kEqual);
     case Operator::kIn:
       return contains(right, left);
@@ -221,10 +217,7 @@ bool Interpreter::less(const Value& left, const Value& right, const char* op) {
 
 bool Interpreter::contains(const Value& container, const Value& element) {
   if (failed()) return false;
-  if (container.is_undefined()) {
-    if (container.is_unsafe()) complain_undefined(container);
-    return false;
-  }
+  if (container.is_undefined()) return false;
   if (const std::string* text = container.string()) {
     if (const std::string* part = element.string()) return text->find(*part) != std::string::npos;
     type_error("'in <string>' requires string as left operand, not " + type_name(element));
@@ -237,6 +230,10 @@ bool Interpreter::contains(const Value& container, const Value& element) {
   }
   if (const Sequence* list = container.sequence()) {
     if (!charge_steps(static_cast<std::int64_t>(list->items.size()) / 16 + element.weight())) return false;
+    if (list->form == SequenceForm::kDictKeys && element.is_unhashable()) {
+      type_error("unhashable type: '" + type_name(element) + "'");
+      return false;
+    }
     return std::any_of(list->items.begin(), list->items.end(),
                        [&](const Value& item) { return item.is_same(element) || item.equals(element); });
   }
@@ -252,9 +249,8 @@ Elements Interpreter::iterate(const Value& value) {
     found.items = list->items;
     return found;
   }
-  if (value.is_undefined()) {
-    if (value.is_unsafe()) complain_undefined(value);
-  } else if (const Dict* dict = value.dict()) {
+  if (value.is_undefined()) return found;
+  if (const Dict* dict = value.dict()) {
     found.owned.reserve(dict->entries.size());
     for (const auto& entry : dict->entries) found.owned.push_back(entry.first);
   } else if (const std::string* text = value.string()) {

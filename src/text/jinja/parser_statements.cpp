@@ -14,7 +14,7 @@ void Parser::run() {
   for (const int id : {program_.id_loop, program_.id_caller, program_.id_kwargs, program_.id_varargs})
     assigns(id);
   program_.body = body({}, false);
-  if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second);
+  if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second, "TemplateAssertionError");
   program_.nodes.for_each([&](Node& node) {
     node.is_global =
         node.kind == NodeKind::kName && !program_.is_assigned[static_cast<std::size_t>(node.name)];

@@ -16,6 +16,10 @@
 namespace plimsoll::text::jinja {
 namespace {
 
+// Values share their parts, so that a small one may spell a text of any length: writing stops here, and
+// whoever counts the text refuses it.
+constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
+
 void append_repr(std::string& out, const Value& value);
 
 void append_string_repr(std::string& out, std::string_view text) {
@@ -101,6 +105,7 @@ void append_sequence(std::string& out, const Sequence& list) {
 }
 
 void append_repr(std::string& out, const Value& value) {
+  if (out.size() > kMaxTextBytes) return;
   if (const std::string* text = value.string()) {
     if (value.is_markup()) out += "Markup(";
     append_string_repr(out, *text);
@@ -140,6 +145,7 @@ class JsonWriter {
   JsonWriter(const JsonFormat& format, std::string& bad_type) : format_(format), bad_type_(bad_type) {}
 
   bool write(const Value& value, int level) {
+    if (out.size() > kMaxTextBytes) return true;
     if (const std::string* text = value.string())
       return append_json_text(out, *text, format_.ensure_ascii), true;
     if (value.is_none()) return out += "null", true;
@@ -231,6 +237,27 @@ std::string python_float(double value) {
   return fixed;
 }
 
+namespace {
+
+// A namespace may hold itself, so that one inside another is not opened.
+std::string namespace_repr(const Namespace& space) {
+  static thread_local int level = 0;
+  if (level >= 1) return "<Namespace {...}>";
+  ++level;
+  std::string out = "<Namespace {";
+  bool is_first = true;
+  for (const auto& [name, value] : space.attributes) {
+    if (!std::exchange(is_first, false)) out += ", ";
+    append_string_repr(out, name);
+    out += ": ";
+    append_repr(out, value);
+  }
+  --level;
+  return out + "}>";
+}
+
+}  // namespace
+
 std::string python_str(const Value& value) {
   if (const std::string* text = value.string()) return *text;
   if (value.is_undefined()) return "";
@@ -245,7 +272,7 @@ std::string python_str(const Value& value) {
     return (callable->kind == Callable::Kind::kMethod ? "<built-in method " : "<function ") + callable->name +
            ">";
   }
-  if (value.name_space()) return "<Namespace>";
+  if (const Namespace* space = value.name_space()) return namespace_repr(*space);
   if (const Loop* loop = value.loop())
     return fmt::format("<LoopContext {}/{}>", loop->position + 1, loop->items.size());
   return python_repr(value);

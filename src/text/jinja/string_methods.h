@@ -9,15 +9,15 @@
 
 namespace plimsoll::text::jinja {
 
-/// The method, or null when str has none of this name (or none that templates are known to use).
-Function string_method(std::string_view name);
+/// The method; without function when str has none of this name (or none that templates are known to use).
+Method string_method(std::string_view name);
 
 /// str.strip, lstrip, rstrip of white space: as strip() of the room, quicker on ASCII.
 std::string_view trimmed(std::string_view text, Side side);
 /// str.replace: every occurrence, or the first `count` when not negative; an empty `from` matches between
 /// characters.
 std::string replaced(std::string_view text, std::string_view from, std::string_view to, std::int64_t count);
-/// str.splitlines() without line ends.
-std::vector<std::string> split_lines(std::string_view text);
+/// str.splitlines().
+std::vector<std::string> split_lines(std::string_view text, bool keeps_ends = false);
 
 }  // namespace plimsoll::text::jinja

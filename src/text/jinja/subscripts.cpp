@@ -99,7 +99,8 @@ Value Interpreter::item(const Value& object, const Value& key) {
   if (object.name_space() || object.loop()) return attribute(object, *name);
   const Method found = find_method(method_set(object), *name);
   if (found.is_forbidden) return unsafe_attribute(object, *name);
-  return found.function ? make_method(object, *name, found.function) : Value::undefined_key(object, key);
+  return found.function ? make_method(object, *name, found.function, found.arity)
+                        : Value::undefined_key(object, key);
 }
 
 // One code point of a string, or an Undefined.
@@ -120,10 +121,11 @@ Value unsafe_attribute(const Value& object, const std::string& name) {
 }
 
 Value Interpreter::attribute(const Value& object, const AttributeName& name, const Value& key) {
-  if (failed() || refuse_undefined(object)) return {};
+  if (failed()) return {};
   const Method& found = name.methods[static_cast<std::size_t>(method_set(object))];
   if (found.is_forbidden) return unsafe_attribute(object, name.text);
-  if (found.function) return make_method(object, name.text, found.function);
+  if (refuse_undefined(object)) return {};
+  if (found.function) return make_method(object, name.text, found.function, found.arity);
   if (const Dict* map = object.dict()) {
     if (const Value* member = map->find_text(name.text)) return *member;
   } else if (Namespace* space = object.name_space()) {

@@ -31,7 +31,9 @@ const TypeNames kTypes[] = {
     {"str", "str object"},
     {"Markup", "markupsafe.Markup object"},
     {"dict", "dict object"},
-    {"Namespace", "jinja2.utils.Namespace object"},
+    {"TemplateNamespace",
+     "transformers.utils.chat_template_utils._cached_compile_jinja_template.<locals>.TemplateNamespace "
+     "object"},
     {"LoopContext", "jinja2.runtime.LoopContext object"},
     {"Macro", "jinja2.runtime.Macro object"},
     {"builtin_function_or_method", "builtin_function_or_method object"},
@@ -48,7 +50,8 @@ const TypeNames kTypes[] = {
 };
 
 bool sequences_equal(const Sequence& left, const Sequence& right) {
-  if (left.form == SequenceForm::kGenerator || right.form == SequenceForm::kGenerator) return &left == &right;
+  for (const SequenceForm form : {SequenceForm::kGenerator, SequenceForm::kDictValues})
+    if (left.form == form || right.form == form) return &left == &right;
   if (left.form != right.form || left.items.size() != right.items.size()) return false;
   return std::equal(left.items.begin(), left.items.end(), right.items.begin(),
                     [](const Value& a, const Value& b) { return a.equals(b); });
@@ -227,8 +230,11 @@ bool Value::is_true() const {
 bool Value::is_unhashable() const {
   if (dict()) return true;
   const Sequence* list = sequence();
-  if (!list || list->form == SequenceForm::kRange || list->form == SequenceForm::kGenerator) return false;
-  return list->form != SequenceForm::kTuple ||
+  if (!list) return false;
+  if (list->form == SequenceForm::kList || list->form == SequenceForm::kDictItems ||
+      list->form == SequenceForm::kDictKeys)
+    return true;
+  return list->form == SequenceForm::kTuple &&
          std::any_of(list->items.begin(), list->items.end(),
                      [](const Value& item) { return item.is_unhashable(); });
 }
