@@ -157,6 +157,7 @@ Interpreter::Jump Interpreter::run_statement(const Node& node, const FramePtr& f
     case NodeKind::kFor:
       return run_for(node, frame, evaluate(*node.first, frame), 0);
     case NodeKind::kSet:
+      if (!is_assignable(*node.second, frame)) return Jump::kNone;
       assign(*node.second, evaluate(*node.first, frame), frame);
       return Jump::kNone;
     case NodeKind::kMacro:
@@ -269,6 +270,7 @@ Interpreter::Jump Interpreter::run_for(const Node& node, const FramePtr& frame, 
     if (node.is_recursive) closures_.push_back(frame);
   }
   FramePtr scope;
+  bool has_completed = false;
   for (; loop->position < loop->items.size(); ++loop->position) {
     if (!charge_steps(1)) break;
     if (scope && !scope.is_shared())
@@ -278,10 +280,22 @@ Interpreter::Jump Interpreter::run_for(const Node& node, const FramePtr& frame, 
     if (node.uses_loop) scope->variables.emplace_back(program_.id_loop, loop_value);
     line_ = node.line;
     assign(*node.rest->target, loop->items[loop->position], scope);
-    if (run_body(node.rest->body, scope) == Jump::kBreak || failed()) break;
+    const Jump jump = run_body(node.rest->body, scope);
+    if (jump == Jump::kBreak || failed()) break;
+    has_completed = has_completed || jump == Jump::kNone;
   }
   leave(std::move(scope));
-  return Jump::kNone;
+  // jinja2 takes the else branch also when every turn was left early.
+  return has_completed || failed() ? Jump::kNone : run_body(node.rest->else_body, inner(frame));
+}
+
+// Namespaces are looked at before the value is computed.
+bool Interpreter::is_assignable(const Node& target, const FramePtr& frame) {
+  if (target.kind == NodeKind::kTuple)
+    for (const Node* part : target.rest->children) is_assignable(*part, frame);
+  if (target.kind == NodeKind::kNamespaceRef && !failed() && !evaluate_name(target, frame).name_space())
+    fail("TemplateRuntimeError", "cannot assign attribute on non-namespace object");
+  return !failed();
 }
 
 void Interpreter::assign(const Node& target, Value value, const FramePtr& frame) {

@@ -119,6 +119,7 @@ class Interpreter {
   std::vector<Value> filtered(const Node& node, std::span<const Value> items, const FramePtr& frame);
   std::string captured(NodeList nodes, const FramePtr& frame);
   std::string taken_back(std::size_t mark);
+  bool is_assignable(const Node& target, const FramePtr& frame);
   void assign(const Node& target, Value value, const FramePtr& frame);
   void unpack(const Node& target, const Value& value, const FramePtr& frame);
   FramePtr inner(const FramePtr& frame);

@@ -79,8 +79,9 @@ Value Interpreter::multiply(const Value& left, const Value& right) {
   std::int64_t count = 0;
   const bool count_is_right = right.as_int(count);
   if (!count_is_right && !left.as_int(count)) {
-    if (left.string() || left.sequence())
-      return type_error("can't multiply sequence by non-int of type '" + type_name(right) + "'");
+    for (const auto& [repeated, by] : {std::pair(&left, &right), std::pair(&right, &left)})
+      if (repeated->string() || (repeated->sequence() && repeated->sequence()->form <= SequenceForm::kTuple))
+        return type_error("can't multiply sequence by non-int of type '" + type_name(*by) + "'");
     return unsupported(Operator::kMultiply, left, right);
   }
   const Value& repeated = count_is_right ? left : right;
@@ -116,6 +117,8 @@ Value Interpreter::arithmetic(Operator op, const Value& left, const Value& right
                                      : op == Operator::kModulo ? "float modulo"
                                                                : "float floor division by zero");
   }
+  if (op == Operator::kPower && x == 0.0 && y < 0)
+    return fail("ZeroDivisionError", "0.0 cannot be raised to a negative power");
   if (whole && op != Operator::kDivide && (op != Operator::kPower || b >= 0))
     return whole_arithmetic(op, a, b);
   switch (op) {

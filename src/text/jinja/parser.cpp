@@ -49,10 +49,8 @@ const AttributeName* Program::attribute(const std::string& name) {
 tl::expected<std::shared_ptr<const Program>, TemplateError> parse(std::string_view source) {
   if (source.size() > kMaxSourceBytes)
     return tl::unexpected(TemplateError{"LimitError", "template is larger than 4 MiB", 1});
-  auto tokens = tokenize(source);
-  if (!tokens) return tl::unexpected(tokens.error());
   auto program = std::make_shared<Program>();
-  Parser parser(std::move(*tokens), *program);
+  Parser parser(tokenize(source), *program);
   parser.run();
   if (parser.error()) return tl::unexpected(*parser.error());
   return program;
@@ -76,6 +74,12 @@ std::string Parser::describe(const Token& token) {
       return "template data / text";
     case TokenKind::kEnd:
       return "end of template";
+    case TokenKind::kString:
+      return "string";
+    case TokenKind::kInteger:
+      return "integer";
+    case TokenKind::kFloat:
+      return "float";
     default:
       return token.text;
   }
@@ -85,6 +89,17 @@ Node* Parser::fail(std::string message, int line, std::string type) {
   if (!error_) error_ = TemplateError{std::move(type), std::move(message), line > 0 ? line : current().line};
   at_ = tokens_.size() - 1;  // the end token stops every loop
   return make(NodeKind::kConstant, current().line);
+}
+
+Node* Parser::fail_expected(std::string_view what) {
+  if (current().kind == TokenKind::kEnd)
+    return fail("unexpected end of template, expected '" + std::string(what) + "'.");
+  return fail("expected token '" + std::string(what) + "', got '" + describe(current()) + "'");
+}
+
+void Parser::next() {
+  if (at_ + 1 < tokens_.size()) ++at_;
+  if (current().kind == TokenKind::kError) fail(current().text);
 }
 
 Node* Parser::make(NodeKind kind, int line) {
@@ -128,7 +143,7 @@ bool Parser::skip_name(std::string_view name) {
 
 std::string Parser::expect_name() {
   if (current().kind != TokenKind::kName) {
-    fail("expected token 'name', got '" + describe(current()) + "'");
+    fail_expected("name");
     return {};
   }
   std::string name = current().text;
@@ -137,7 +152,7 @@ std::string Parser::expect_name() {
 }
 
 void Parser::expect_operator(std::string_view op) {
-  if (!skip_operator(op)) fail("expected token '" + std::string(op) + "', got '" + describe(current()) + "'");
+  if (!skip_operator(op)) fail_expected(op);
 }
 
 void Parser::use_name(Node* node, const std::string& name) {

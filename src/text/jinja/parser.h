@@ -36,6 +36,7 @@ class Parser {
   Node* macro_statement();
   Node* call_block();
   Node* with_statement();
+  Node* autoescape_statement();
   Node* scope_statement(std::string_view end, bool has_argument);
   void signature(Node* macro);
   Node* assign_target(bool with_tuple, bool with_namespace, bool stops_at_in);
@@ -80,9 +81,7 @@ class Parser {
   }
   bool skip_operator(std::string_view op);
   bool skip_name(std::string_view name);
-  void next() {
-    if (at_ + 1 < tokens_.size()) ++at_;
-  }
+  void next();
   std::string expect_name();
   void expect_operator(std::string_view op);
   void expect_block_end();
@@ -93,6 +92,7 @@ class Parser {
   Rest& rest(Node* node);
   void assigns(int name);
   void use_name(Node* node, const std::string& name);
+  Node* fail_expected(std::string_view what);
   Node* fail_unknown_tag(const std::string* name);
   static std::string describe(const Token& token);
 
@@ -112,6 +112,7 @@ class Parser {
   std::vector<std::pair<std::string, int>> unknown_;  // unknown filters and tests met outside conditions
   std::vector<Node*> macros_;                         // open macros, innermost last
   std::vector<std::vector<std::string_view>> ends_;   // tags that each open body may end with
+  std::vector<std::string> blocks_;                   // names of blocks met so far
   std::vector<std::string> tags_;                     // open statements, for messages
   std::optional<TemplateError> error_;
 };

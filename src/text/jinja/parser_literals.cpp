@@ -57,7 +57,13 @@ Node* Parser::integer_literal(const Token& token) {
   next();
   Node* node = make(NodeKind::kConstant, token.line);
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
+  std::string_view digits = token.text;
+  int base = 10;
+  if (digits.size() > 2 && digits[0] == '0' && digits[1] > '9') {
+    base = digits[1] == 'x' || digits[1] == 'X' ? 16 : digits[1] == 'o' || digits[1] == 'O' ? 8 : 2;
+    digits.remove_prefix(2);
+  }
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   if (error != std::errc{}) return fail("integer is too large: " + token.text, token.line, "LimitError");
   node->constant = value;
   return node;

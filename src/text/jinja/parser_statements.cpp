@@ -13,6 +13,7 @@ void Parser::run() {
   program_.id_varargs = program_.intern("varargs");
   for (const int id : {program_.id_loop, program_.id_caller, program_.id_kwargs, program_.id_varargs})
     assigns(id);
+  if (current().kind == TokenKind::kError) fail(current().text);
   program_.body = body({}, false);
   if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second, "TemplateAssertionError");
   program_.nodes.for_each([&](Node& node) {
@@ -23,7 +24,7 @@ void Parser::run() {
 
 void Parser::expect_block_end() {
   if (current().kind != TokenKind::kBlockEnd) {
-    fail("expected token 'end of statement block', got '" + describe(current()) + "'");
+    fail_expected("end of statement block");
     return;
   }
   next();
@@ -86,8 +87,7 @@ void Parser::output(std::vector<Node*>& nodes) {
   Node* node = make(NodeKind::kOutput, value->line);
   node->first = value;
   nodes.push_back(node);
-  if (!failed() && current().kind != TokenKind::kVariableEnd)
-    fail("expected token 'end of print statement', got '" + describe(current()) + "'");
+  if (!failed() && current().kind != TokenKind::kVariableEnd) fail_expected("end of print statement");
   next();
 }
 
@@ -122,7 +122,7 @@ Node* Parser::statement() {
   else if (skip_name("block"))
     node = scope_statement("endblock", true);
   else if (skip_name("autoescape"))
-    node = scope_statement("endautoescape", true);
+    node = autoescape_statement();
   else if (skip_name("break"))
     node = loop_jump(NodeKind::kBreak);
   else if (skip_name("continue"))
@@ -147,7 +147,8 @@ Node* Parser::statement() {
 
 Node* Parser::loop_jump(NodeKind kind) {
   if (loop_depth_ == 0)
-    return fail("'" + std::string(kind == NodeKind::kBreak ? "break" : "continue") + "' outside loop");
+    return fail(kind == NodeKind::kBreak ? "'break' outside loop" : "'continue' not properly in loop", 0,
+                "SyntaxError");
   return make(kind, current().line);
 }
 
@@ -181,7 +182,7 @@ Node* Parser::for_statement() {
   Node* node = make(NodeKind::kFor, current().line);
   const bool outer_names_loop = names_loop_;
   rest(node).target = assign_target(true, false, true);
-  if (!skip_name("in")) fail("expected token 'in', got '" + describe(current()) + "'");
+  if (!skip_name("in")) fail_expected("in");
   Node* iterable = tuple(false, false, "recursive");
   Node* filter = skip_name("if") ? expression() : nullptr;
   node->first = iterable;
@@ -230,6 +231,16 @@ Node* Parser::assign_target(bool with_tuple, bool with_namespace, bool stops_at_
     if (!items.empty() && (current().kind == TokenKind::kBlockEnd || at_operator("=") || at_operator(")") ||
                            (stops_at_in && at_name("in"))))
       break;
+    const TokenKind kind = current().kind;
+    if (kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat)
+      return fail(items.empty() ? "can't assign to 'const'" : "can't assign to 'tuple'");
+    if (kind == TokenKind::kBlockEnd || kind == TokenKind::kEnd)
+      return kind == TokenKind::kEnd ? fail("unexpected 'end of template'")
+                                     : fail("Expected an expression, got '" + describe(current()) + "'");
+    if (kind == TokenKind::kOperator && !at_operator("("))
+      return fail(at_operator("[")   ? "can't assign to 'list'"
+                  : at_operator("{") ? "can't assign to 'dict'"
+                                     : "unexpected '" + describe(current()) + "'");
     if (skip_operator("(")) {
       items.push_back(assign_target(true, with_namespace, false));
       expect_operator(")");
@@ -321,9 +332,22 @@ Node* Parser::with_statement() {
   return node;
 }
 
+// Nothing is escaped in a chat template, so that only the tag that says so can be run.
+Node* Parser::autoescape_statement() {
+  const Node* value = expression();
+  if (!failed() && (value->kind != NodeKind::kConstant || value->constant.is_true()))
+    return fail("the tag 'autoescape' is not supported", value->line);
+  return scope_statement("endautoescape", false);
+}
+
 Node* Parser::scope_statement(std::string_view end, bool has_argument) {
   Node* node = make(NodeKind::kScope, current().line);
-  // A block's name, autoescape's expression: nothing to extend and nothing to escape in a chat template.
+  // A block's name: there is nothing to extend in a chat template.
+  if (has_argument && current().kind == TokenKind::kName) {
+    if (std::find(blocks_.begin(), blocks_.end(), current().text) != blocks_.end())
+      return fail("block '" + current().text + "' defined twice", 0, "TemplateAssertionError");
+    blocks_.push_back(current().text);
+  }
   while (has_argument && current().kind != TokenKind::kBlockEnd && current().kind != TokenKind::kEnd) next();
   rest(node).body = inner_body(end);
   if (has_argument && current().kind == TokenKind::kName) next();  // {% endblock name %}
