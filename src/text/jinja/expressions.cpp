@@ -20,6 +20,12 @@ Value Interpreter::evaluate(const Node& node, const FramePtr& frame) {
   if (node.kind == NodeKind::kConstant) return node.constant.borrowed();
   if (node.kind == NodeKind::kName) return evaluate_name(node, frame);
   const Level level(*this);
+  Value value = evaluate_inner(node, frame);
+  if (has_failed_ && error_.column == 0) locate(node);
+  return value;
+}
+
+Value Interpreter::evaluate_inner(const Node& node, const FramePtr& frame) {
   switch (node.kind) {
     case NodeKind::kAttribute: {
       const Value object = evaluate(*node.first, frame);
@@ -223,7 +229,8 @@ Value Interpreter::evaluate_call(const Node& node, const FramePtr& frame, const 
     const Method& method = called.attribute->methods[static_cast<std::size_t>(method_set(object))];
     if (method.function && !caller) {
       if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
-      if (failed() || !accepts(method.arity, object, called.attribute->text, arguments)) return {};
+      if (!charge_reading(object) || !accepts(method.arity, object, called.attribute->text, arguments))
+        return {};
       return method.function(*this, object, arguments);
     }
     const Value callee = attribute(object, *called.attribute);
@@ -245,7 +252,8 @@ Value Interpreter::call(const Value& callee, const Arguments& arguments) {
   const Callable* callable = callee.callable();
   if (!callable) return type_error("'" + type_name(callee) + "' object is not callable");
   if (callable->kind == Callable::Kind::kMacro) return call_macro(*callable, arguments);
-  if (!accepts(callable->arity, callable->self, callable->name, arguments)) return {};
+  if (!charge_reading(callable->self) || !accepts(callable->arity, callable->self, callable->name, arguments))
+    return {};
   return callable->function(*this, callable->self, arguments);
 }
 
@@ -253,7 +261,7 @@ Value Interpreter::evaluate_test(const Node& node, const FramePtr& frame) {
   const Value value = evaluate(*node.first, frame);
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
-  if (failed()) return {};
+  if (!charge_reading(value)) return {};
   if (node.test) return apply_test(*node.test, value, arguments);
   return apply_test(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments);
 }
@@ -270,7 +278,7 @@ Value Interpreter::evaluate_filter(const Node& node, const FramePtr& frame, cons
     value = evaluate(*node.first, frame);
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
-  if (failed()) return {};
+  if (!charge_reading(value)) return {};
   if (!node.filter)
     return apply_filter(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments);
   return arguments.positional.empty() && arguments.named.empty()

@@ -214,6 +214,7 @@ Value brace_format(Interpreter& run, const Value& pattern, const Arguments& argu
       if (close == std::string::npos)
         return run.fail("ValueError", "Single '{' encountered in format string");
       out += brace_field(run, std::string_view(text).substr(i + 1, close - i - 1), arguments, next);
+      if (!run.allows_length(out.size())) return {};
       i = close;
     } else {
       out += text[i];
@@ -234,6 +235,7 @@ Value percent_format(Interpreter& run, const Value& pattern, const Value& values
       out += text[i];
       continue;
     }
+    if (!run.allows_length(out.size())) return {};
     if (++i >= text.size()) return run.fail("ValueError", "incomplete format");
     if (text[i] == '%') {
       out += '%';

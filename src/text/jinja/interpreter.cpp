@@ -42,9 +42,14 @@ tl::expected<std::string, TemplateError> Interpreter::run(const Json& context) {
 }
 
 Value Interpreter::fail(std::string type, std::string message) {
-  if (!has_failed_) error_ = TemplateError{std::move(type), std::move(message), line_};
+  if (!has_failed_) error_ = TemplateError{std::move(type), std::move(message), line_, 0};
   has_failed_ = true;
   return {};
+}
+
+// The innermost expression that begins on the reported line is where the error is.
+void Interpreter::locate(const Node& node) {
+  if (node.line == error_.line) error_.column = node.column;
 }
 
 bool Interpreter::refuse_steps() {
@@ -64,6 +69,11 @@ bool Interpreter::charge_bytes(std::size_t bytes) {
   }
   fail("LimitError", "template makes too much data");
   return false;
+}
+
+bool Interpreter::allows_length(std::size_t bytes) {
+  if (bytes > limits_.output_bytes) fail("LimitError", "template makes too much data");
+  return !failed();
 }
 
 Value Interpreter::string(std::string text, bool is_markup) {

@@ -56,6 +56,13 @@ class Interpreter {
     return (limits_.steps >= 0 && !has_failed_) || refuse_steps();
   }
   bool charge_bytes(std::size_t bytes);
+  /// Counts reading a string once, character by character; other values count where they are walked.
+  bool charge_reading(const Value& value) {
+    return value.is_string() ? charge_steps(static_cast<std::int64_t>(value.string()->size()) / 16)
+                             : !failed();
+  }
+  /// Whether a text may become so long; LimitError when not.
+  bool allows_length(std::size_t bytes);
   /// Counted constructors.
   Value string(std::string text, bool is_markup = false);
   Value sequence(std::vector<Value> items, SequenceForm form = SequenceForm::kList);
@@ -109,6 +116,7 @@ class Interpreter {
   bool refuse_steps();
   void refuse_depth();
   bool complain_undefined(const Value& value);
+  void locate(const Node& node);
 
   // statements (interpreter.cpp)
   Jump run_body(NodeList nodes, const FramePtr& frame);
@@ -136,6 +144,7 @@ class Interpreter {
 
   // expressions (expressions.cpp)
   Value evaluate(const Node& node, const FramePtr& frame);
+  Value evaluate_inner(const Node& node, const FramePtr& frame);
   Value evaluate_rare(const Node& node, const FramePtr& frame);
   Value evaluate_name(const Node& node, const FramePtr& frame);
   Value evaluate_compare(const Node& node, const FramePtr& frame);

@@ -5,6 +5,7 @@
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/python_format.h"
+#include "text/jinja/string_methods.h"
 #include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
@@ -222,7 +223,8 @@ bool Interpreter::contains(const Value& container, const Value& element) {
   if (failed()) return false;
   if (container.is_undefined()) return false;
   if (const std::string* text = container.string()) {
-    if (const std::string* part = element.string()) return text->find(*part) != std::string::npos;
+    if (const std::string* part = element.string())
+      return charge_reading(container) && find_text(*text, *part) != std::string_view::npos;
     type_error("'in <string>' requires string as left operand, not " + type_name(element));
     return false;
   }
@@ -232,7 +234,10 @@ bool Interpreter::contains(const Value& container, const Value& element) {
     return false;
   }
   if (const Sequence* list = container.sequence()) {
-    if (!charge_steps(static_cast<std::int64_t>(list->items.size()) / 16 + element.weight())) return false;
+    const auto size = static_cast<std::int64_t>(list->items.size());
+    if (!charge_steps(element.is_string() ? size / 16 + size * (element.weight() - 1)
+                                          : size / 16 + element.weight()))
+      return false;
     if (list->form == SequenceForm::kDictKeys && element.is_unhashable()) {
       type_error("unhashable type: '" + type_name(element) + "'");
       return false;

@@ -86,7 +86,11 @@ std::string Parser::describe(const Token& token) {
 }
 
 Node* Parser::fail(std::string message, int line, std::string type) {
-  if (!error_) error_ = TemplateError{std::move(type), std::move(message), line > 0 ? line : current().line};
+  if (!error_) {
+    const bool is_here = line <= 0 || line == current().line;
+    error_ = TemplateError{std::move(type), std::move(message), line > 0 ? line : current().line,
+                           is_here ? current().column : 0};
+  }
   at_ = tokens_.size() - 1;  // the end token stops every loop
   return make(NodeKind::kConstant, current().line);
 }
@@ -362,12 +366,14 @@ Node* Parser::subscript(Node* object) {
       Node* node = make(NodeKind::kAttribute, line);
       node->attribute = program_.attribute(token.text);
       node->first = object;
+      node->column = object->column;
       return node;
     }
     if (token.kind != TokenKind::kInteger) return fail("expected name or number", token.line);
     --at_;
     Node* node = make(NodeKind::kItem, line);
     node->first = object;
+    node->column = object->column;
     node->second = integer_literal(token);
     return node;
   }
@@ -384,6 +390,7 @@ Node* Parser::subscript(Node* object) {
     expect_operator("]");
     Node* node = make(NodeKind::kItem, line);
     node->first = object;
+    node->column = object->column;
     node->second = first;
     return node;
   }
@@ -393,6 +400,7 @@ Node* Parser::subscript(Node* object) {
   if (skip_operator(":") && !at_operator("]")) step = expression();
   expect_operator("]");
   Node* node = make(NodeKind::kSlice, line);
+  node->column = object->column;
   rest(node).children = program_.list({object, first, stop, step});
   return node;
 }
@@ -429,6 +437,7 @@ const CallArguments* Parser::call_arguments() {
 Node* Parser::call(Node* callee) {
   Node* node = make(NodeKind::kCall, current().line);
   node->first = callee;
+  node->column = callee->column;
   node->arguments = call_arguments();
   return node;
 }
@@ -442,9 +451,10 @@ Node* Parser::filters(Node* value, bool first_without_pipe) {
     while (skip_operator(".")) name += "." + expect_name();
     node->name = program_.intern(name);
     node->first = value;
+    if (value) node->column = value->column;
     if (at_operator("(")) node->arguments = call_arguments();
     node->filter = find_filter(name);
-    if (!node->filter && soft_ == 0) unknown_.emplace_back("No filter named '" + name + "'.", node->line);
+    if (!node->filter && soft_ == 0) unknown_.emplace_back("No filter named '" + name + "'.", node);
     value = node;
   }
   return value;
@@ -459,6 +469,7 @@ Node* Parser::test(Node* value) {
   while (skip_operator(".")) name += "." + expect_name();
   node->name = program_.intern(name);
   node->first = value;
+  if (value) node->column = value->column;
   const TokenKind kind = current().kind;
   if (at_operator("(")) {
     node->arguments = call_arguments();
@@ -471,7 +482,7 @@ Node* Parser::test(Node* value) {
     node->arguments = &arguments;
   }
   node->test = find_test(name);
-  if (!node->test && soft_ == 0) unknown_.emplace_back("No test named '" + name + "'.", node->line);
+  if (!node->test && soft_ == 0) unknown_.emplace_back("No test named '" + name + "'.", node);
   if (!is_negated) return node;
   Node* negation = make(NodeKind::kUnary, line);
   negation->op = Operator::kNot;

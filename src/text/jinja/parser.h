@@ -109,11 +109,12 @@ class Parser {
   int soft_ = 0;             // inside an if: unknown filters fail when they run, not when they are parsed
   int loop_depth_ = 0;       // break and continue need a loop
   bool names_loop_ = false;  // "loop" was named since the innermost for began
-  std::vector<std::pair<std::string, int>> unknown_;  // unknown filters and tests met outside conditions
-  std::vector<Node*> macros_;                         // open macros, innermost last
-  std::vector<std::vector<std::string_view>> ends_;   // tags that each open body may end with
-  std::vector<std::string> blocks_;                   // names of blocks met so far
-  std::vector<std::string> tags_;                     // open statements, for messages
+  std::vector<std::pair<std::string, const Node*>>
+      unknown_;                                      // unknown filters and tests met outside conditions
+  std::vector<Node*> macros_;                        // open macros, innermost last
+  std::vector<std::vector<std::string_view>> ends_;  // tags that each open body may end with
+  std::vector<std::string> blocks_;                  // names of blocks met so far
+  std::vector<std::string> tags_;                    // open statements, for messages
   std::optional<TemplateError> error_;
 };
 

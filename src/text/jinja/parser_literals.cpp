@@ -12,6 +12,7 @@ Node* Parser::primary() {
   if (token.kind == TokenKind::kName) {
     next();
     Node* node = make(NodeKind::kConstant, token.line);
+    node->column = token.column;
     if (token.text == "true" || token.text == "True")
       node->constant = true;
     else if (token.text == "false" || token.text == "False")
@@ -56,6 +57,7 @@ Node* Parser::string_literal() {
 Node* Parser::integer_literal(const Token& token) {
   next();
   Node* node = make(NodeKind::kConstant, token.line);
+  node->column = token.column;
   std::int64_t value = 0;
   std::string_view digits = token.text;
   int base = 10;

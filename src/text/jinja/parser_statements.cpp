@@ -15,7 +15,10 @@ void Parser::run() {
     assigns(id);
   if (current().kind == TokenKind::kError) fail(current().text);
   program_.body = body({}, false);
-  if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second, "TemplateAssertionError");
+  if (!failed() && !unknown_.empty()) {
+    fail(unknown_[0].first, unknown_[0].second->line, "TemplateAssertionError");
+    error_->column = unknown_[0].second->column;
+  }
   program_.nodes.for_each([&](Node& node) {
     node.is_global =
         node.kind == NodeKind::kName && !program_.is_assigned[static_cast<std::size_t>(node.name)];

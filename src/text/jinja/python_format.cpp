@@ -26,7 +26,17 @@ void append_string_repr(std::string& out, std::string_view text) {
   const bool has_single = text.find('\'') != std::string_view::npos;
   const char quote = has_single && text.find('"') == std::string_view::npos ? '"' : '\'';
   out += quote;
-  for (const char32_t c : to_code_points(text)) {
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && text[plain] >= ' ' && text[plain] <= '~' && text[plain] != quote &&
+           text[plain] != '\\')
+      ++plain;
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const DecodedChar next = decode_utf8(text);
+    const char32_t c = next.code_point;
+    text.remove_prefix(static_cast<std::size_t>(next.bytes));
     if (c == static_cast<char32_t>(quote) || c == '\\') {
       out += '\\';
       out += static_cast<char>(c);

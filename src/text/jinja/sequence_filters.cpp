@@ -106,7 +106,7 @@ Value join(Interpreter& run, const Value& value, const Arguments& given) {
   for (const Value& element : run.iterate(value)) {
     if (!std::exchange(is_first, false)) out += between;
     out += run.to_text(attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
-    if (!run.charge_bytes(between.size())) return {};
+    if (!run.charge_bytes(between.size()) || !run.allows_length(out.size())) return {};
   }
   return run.string(std::move(out));
 }
@@ -208,7 +208,7 @@ Value unique(Interpreter& run, const Value& value, const Arguments& given) {
   for (Value& element : run.elements(value)) {
     Value key = sort_key(run, element, attribute, is_case_sensitive);
     if (key.is_unhashable()) return run.type_error("unhashable type: '" + type_name(key) + "'");
-    if (!run.charge_steps(static_cast<std::int64_t>(seen.size()) / 16 + 1)) return {};
+    if (!run.charge_steps((static_cast<std::int64_t>(seen.size()) / 16 + 1) * key.weight())) return {};
     if (std::any_of(seen.begin(), seen.end(), [&](const Value& other) { return other.equals(key); }))
       continue;
     seen.push_back(std::move(key));

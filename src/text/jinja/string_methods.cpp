@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/utf8.h"
 #include "text/jinja/interpreter.h"
@@ -11,6 +12,13 @@
 
 namespace plimsoll::text::jinja {
 namespace {
+
+// Searching backwards may compare every byte of the part at every place.
+bool charge_backwards(Interpreter& run, std::string_view text, std::string_view part) {
+  constexpr double kComparedPerStep = 1024;
+  const double work = static_cast<double>(text.size()) * static_cast<double>(part.size()) / kComparedPerStep;
+  return run.charge_steps(static_cast<std::int64_t>(std::min(work, 1e15)));
+}
 
 constexpr std::int64_t kMaxPadding = 1'000'000;
 
@@ -83,10 +91,11 @@ Value split_method(Interpreter& run, const Value& self, const Arguments& given) 
   const std::string* by = separator->string();
   if (!by) return run.type_error("must be str or None, not " + type_name(*separator));
   if (by->empty()) return run.fail("ValueError", "empty separator");
+  if (kFromRight && !charge_backwards(run, text_of(self), *by)) return {};
   std::vector<Value> parts;
   std::string_view rest = text_of(self);
   while (limit < 0 || static_cast<std::int64_t>(parts.size()) < limit) {
-    const std::size_t at = kFromRight ? rest.rfind(*by) : rest.find(*by);
+    const std::size_t at = kFromRight ? rest.rfind(*by) : find_text(rest, *by);
     if (at == std::string_view::npos || !run.charge_steps(1)) break;
     parts.push_back(
         like(run, self, std::string(kFromRight ? rest.substr(at + by->size()) : rest.substr(0, at))));
@@ -181,7 +190,8 @@ Value find_method(Interpreter& run, const Value& self, const Arguments& given) {
   if (!part) return {};
   const auto text = selected(run, text_of(self), given, 1);
   if (run.failed() || !text) return -1;
-  const std::size_t at = kFromRight ? text->rfind(*part) : text->find(*part);
+  if (kFromRight && !charge_backwards(run, *text, *part)) return {};
+  const std::size_t at = kFromRight ? text->rfind(*part) : part->empty() ? 0 : find_text(*text, *part);
   if (at == std::string_view::npos) return -1;
   const std::string_view before(text_of(self).data(),
                                 static_cast<std::size_t>(text->data() + at - text_of(self).data()));
@@ -202,8 +212,9 @@ Value count_method(Interpreter& run, const Value& self, const Arguments& given) 
   if (run.failed() || !text) return 0;
   if (part->empty()) return static_cast<std::int64_t>(num_code_points(*text) + 1);
   std::int64_t count = 0;
-  for (std::size_t at = 0; (at = text->find(*part, at)) != std::string_view::npos; at += part->size())
-    ++count;
+  std::string_view rest = *text;
+  for (std::size_t at = 0; (at = find_text(rest, *part)) != std::string_view::npos; ++count)
+    rest.remove_prefix(at + part->size());
   return count;
 }
 
@@ -218,7 +229,7 @@ Value join_method(Interpreter& run, const Value& self, const Arguments& given) {
                             type_name(part) + " found");
     if (index++) out += text_of(self);
     out += *text;
-    if (!run.charge_bytes(text->size() + text_of(self).size())) return {};
+    if (!run.charge_bytes(text->size() + text_of(self).size()) || !run.allows_length(out.size())) return {};
   }
   return like(run, self, std::move(out));
 }
@@ -241,7 +252,8 @@ Value partition_method(Interpreter& run, const Value& self, const Arguments& giv
   if (!by) return {};
   if (by->empty()) return run.fail("ValueError", "empty separator");
   const std::string& text = text_of(self);
-  const std::size_t at = kFromRight ? text.rfind(*by) : text.find(*by);
+  if (kFromRight && !charge_backwards(run, text, *by)) return {};
+  const std::size_t at = kFromRight ? text.rfind(*by) : find_text(text, *by);
   if (at == std::string::npos)
     return kFromRight ? make_tuple({Value(""), Value(""), self}) : make_tuple({self, Value(""), Value("")});
   return make_tuple({like(run, self, text.substr(0, at)), like(run, self, *by),
@@ -417,6 +429,13 @@ Method string_method(std::string_view name) {
   return {};
 }
 
+std::size_t find_text(std::string_view text, std::string_view part) {
+  if (part.empty()) return 0;
+  const void* found = text.empty() ? nullptr : memmem(text.data(), text.size(), part.data(), part.size());
+  return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data())
+               : std::string_view::npos;
+}
+
 std::string_view trimmed(std::string_view text, Side side) {
   const auto is_blank = [](char c) {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F);
@@ -447,7 +466,7 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
     return out += text;
   }
   for (; count != 0; count -= count > 0 ? 1 : 0) {
-    const std::size_t at = text.find(from);
+    const std::size_t at = find_text(text, from);
     if (at == std::string_view::npos) break;
     out += text.substr(0, at);
     out += to;

@@ -14,6 +14,8 @@ Method string_method(std::string_view name);
 
 /// str.strip, lstrip, rstrip of white space: as strip() of the room, quicker on ASCII.
 std::string_view trimmed(std::string_view text, Side side);
+/// Where `part` first occurs; linear in both, which std::string's find is not. npos when nowhere.
+std::size_t find_text(std::string_view text, std::string_view part);
 /// str.replace: every occurrence, or the first `count` when not negative; an empty `from` matches between
 /// characters.
 std::string replaced(std::string_view text, std::string_view from, std::string_view to, std::int64_t count);

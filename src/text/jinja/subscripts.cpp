@@ -42,6 +42,7 @@ Value Interpreter::slice(const Value& object, const Value& start, const Value& s
   if (object.dict()) return type_error("unhashable type: 'slice'");
   if (!text && (!list || list->form > SequenceForm::kRange))
     return type_error("'" + type_name(object) + "' object is not subscriptable");
+  if (!charge_reading(object)) return {};
   const bool ascii = text && is_ascii(*text);
   const std::u32string wide = text && !ascii ? to_code_points(*text) : std::u32string();
   const auto size = static_cast<std::int64_t>(ascii ? text->size() : text ? wide.size() : list->items.size());
@@ -105,6 +106,7 @@ Value Interpreter::item(const Value& object, const Value& key) {
 
 // One code point of a string, or an Undefined.
 Value Interpreter::character(const std::string& text, std::int64_t at) {
+  if (!charge_steps(static_cast<std::int64_t>(text.size()) / 16)) return {};
   const bool ascii = is_ascii(text);
   const std::u32string wide = ascii ? std::u32string() : to_code_points(text);
   const auto size = static_cast<std::int64_t>(ascii ? text.size() : wide.size());

@@ -118,6 +118,7 @@ const TestEntry* find_test(std::string_view name) {
 
 bool Interpreter::apply_test(const TestEntry& test, const Value& value, const Arguments& arguments) {
   const std::size_t given = arguments.positional.size() + arguments.named.size();
+  if (!charge_reading(value)) return false;
   if (given <= test.num_arguments) return test.test(*this, value, arguments);
   type_error("test_" + std::string(test.name) + "() takes " + std::to_string(test.num_arguments + 1) +
              " positional argument" + (test.num_arguments ? "s" : "") + " but " + std::to_string(given + 1) +

@@ -229,7 +229,7 @@ const FilterEntry* find_filter(std::string_view name) {
 }
 
 Value Interpreter::apply_filter(const FilterEntry& filter, const Value& value, const Arguments& arguments) {
-  if (failed()) return {};
+  if (!charge_reading(value)) return {};
   const bool takes_all = filter.parameters == "*";
   const auto num_parameters = static_cast<std::size_t>(
       filter.parameters.empty() ? 0

@@ -199,6 +199,8 @@ int Value::depth() const {
 std::int64_t Value::weight() const {
   if (const Sequence* list = sequence()) return list->weight;
   if (const Dict* map = dict()) return map->weight;
+  if (const std::string* text = string())
+    return 1 + static_cast<std::int64_t>(text->size()) / kBytesPerWeight;
   return 1;
 }
 

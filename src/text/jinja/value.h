@@ -63,6 +63,9 @@ class Ref {
   T* object_ = nullptr;
 };
 
+/// Bytes of a string that weigh as much as one value.
+constexpr std::int64_t kBytesPerWeight = 64;
+
 struct None {};
 
 enum class SequenceForm : std::uint8_t {
@@ -211,7 +214,7 @@ class Value {
 
   /// Nesting depth: 0 for scalars.
   int depth() const;
-  /// Values that walking this one meets; 1 for scalars. Saturates.
+  /// Values that walking this one meets, long strings counting for more; 1 for other scalars. Saturates.
   std::int64_t weight() const;
   bool is_true() const;
   /// Python's ==; never fails.
