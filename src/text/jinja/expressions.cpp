@@ -19,13 +19,7 @@ Value Interpreter::evaluate(const Node& node, const FramePtr& frame) {
   if (!charge_steps(1)) return {};
   if (node.kind == NodeKind::kConstant) return node.constant.borrowed();
   if (node.kind == NodeKind::kName) return evaluate_name(node, frame);
-  const Level level(*this);
-  Value value = evaluate_inner(node, frame);
-  if (has_failed_ && error_.column == 0) locate(node);
-  return value;
-}
-
-Value Interpreter::evaluate_inner(const Node& node, const FramePtr& frame) {
+  const Expression level(*this, node);
   switch (node.kind) {
     case NodeKind::kAttribute: {
       const Value object = evaluate(*node.first, frame);

@@ -49,7 +49,7 @@ Value Interpreter::fail(std::string type, std::string message) {
 
 // The innermost expression that begins on the reported line is where the error is.
 void Interpreter::locate(const Node& node) {
-  if (node.line == error_.line) error_.column = node.column;
+  if (error_.column == 0 && node.line == error_.line) error_.column = node.column;
 }
 
 bool Interpreter::refuse_steps() {

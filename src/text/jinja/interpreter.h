@@ -110,6 +110,13 @@ class Interpreter {
     ~Level() { --interpreter_.depth_; }
     Interpreter& interpreter_;
   };
+  struct Expression : Level {  // tells an error where it is
+    Expression(Interpreter& interpreter, const Node& node) : Level(interpreter), node_(node) {}
+    ~Expression() {
+      if (interpreter_.has_failed_) interpreter_.locate(node_);
+    }
+    const Node& node_;
+  };
   enum class Jump { kNone, kBreak, kContinue };
 
   // limits (interpreter.cpp)
@@ -144,7 +151,6 @@ class Interpreter {
 
   // expressions (expressions.cpp)
   Value evaluate(const Node& node, const FramePtr& frame);
-  Value evaluate_inner(const Node& node, const FramePtr& frame);
   Value evaluate_rare(const Node& node, const FramePtr& frame);
   Value evaluate_name(const Node& node, const FramePtr& frame);
   Value evaluate_compare(const Node& node, const FramePtr& frame);

@@ -182,9 +182,10 @@ Method find_method(MethodSet set, std::string_view name) {
 
 bool Interpreter::accepts(Arity arity, const Value& self, std::string_view name, const Arguments& given) {
   const std::size_t count = given.positional.size();
+  if (arity == Arity::kAny || (given.named.empty() && count == (arity == Arity::kOne ? 1u : 0u))) return true;
+  if (given.named.empty() && count == 1 && arity >= Arity::kAtMostOne) return true;
   const std::string full = type_name(self) + "." + std::string(name) + "()";
   const std::string counted = std::to_string(count) + " given)";
-  if (arity == Arity::kAny) return true;
   if (!given.named.empty() && arity != Arity::kAtMostTwo)
     type_error(full + " takes no keyword arguments");
   else if (arity == Arity::kNone && count > 0)
