@@ -9,6 +9,8 @@
 namespace plimsoll::text::jinja {
 namespace {
 
+const Arguments kNoArguments;
+
 bool is_plain_string(const Value& value) {
   return value.is_string() && !value.is_markup();
 }
@@ -215,12 +217,17 @@ void Interpreter::evaluate_arguments(const CallArguments& arguments, const Frame
 
 Value Interpreter::evaluate_call(const Node& node, const FramePtr& frame, const Value* caller) {
   const Node& called = *node.first;
-  Arguments arguments;
   if (called.kind == NodeKind::kAttribute) {
     // object.method(...): no bound method needs to be made.
     const Value object = evaluate(*called.first, frame);
     if (failed()) return {};
     const Method& method = called.attribute->methods[static_cast<std::size_t>(method_set(object))];
+    if (method.function && !caller && !node.arguments) {
+      if (!charge_reading(object) || !accepts(method.arity, object, called.attribute->text, kNoArguments))
+        return {};
+      return method.function(*this, object, kNoArguments);
+    }
+    Arguments arguments;
     if (method.function && !caller) {
       if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
       if (!charge_reading(object) || !accepts(method.arity, object, called.attribute->text, arguments))
@@ -234,6 +241,7 @@ Value Interpreter::evaluate_call(const Node& node, const FramePtr& frame, const 
     return call(callee, arguments);
   }
   const Value callee = evaluate(called, frame);
+  Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
   if (failed()) return {};
   if (caller) arguments.named.emplace_back("caller", *caller);
@@ -253,9 +261,13 @@ Value Interpreter::call(const Value& callee, const Arguments& arguments) {
 
 Value Interpreter::evaluate_test(const Node& node, const FramePtr& frame) {
   const Value value = evaluate(*node.first, frame);
+  if (!charge_reading(value)) return {};
+  // Most tests are given nothing.
+  if (!node.arguments && node.test && node.test->num_arguments == 0)
+    return node.test->test(*this, value, kNoArguments);
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
-  if (!charge_reading(value)) return {};
+  if (failed()) return {};
   if (node.test) return apply_test(*node.test, value, arguments);
   return apply_test(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments);
 }
@@ -270,14 +282,13 @@ Value Interpreter::evaluate_filter(const Node& node, const FramePtr& frame, cons
     value = evaluate_filter(*node.first, frame, input);
   else
     value = evaluate(*node.first, frame);
+  if (!charge_reading(value)) return {};
+  if (!node.arguments && node.filter) return node.filter->function(*this, value, kNoArguments);
   Arguments arguments;
   if (node.arguments) evaluate_arguments(*node.arguments, frame, arguments);
-  if (!charge_reading(value)) return {};
-  if (!node.filter)
-    return apply_filter(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments);
-  return arguments.positional.empty() && arguments.named.empty()
-             ? node.filter->function(*this, value, arguments)
-             : apply_filter(*node.filter, value, arguments);
+  if (failed()) return {};
+  if (node.filter) return apply_filter(*node.filter, value, arguments);
+  return apply_filter(program_.name_texts[static_cast<std::size_t>(node.name)], value, arguments);
 }
 
 }  // namespace plimsoll::text::jinja

@@ -175,7 +175,8 @@ Value Interpreter::whole_arithmetic(Operator op, std::int64_t a, std::int64_t b)
 }
 
 bool Interpreter::compare(Operator op, const Value& left, const Value& right) {
-  if (!charge_steps(std::min(left.weight(), right.weight()))) return false;
+  const bool walks = left.type() >= Value::Type::kString && right.type() >= Value::Type::kString;
+  if (!charge_steps(walks ? std::min(left.weight(), right.weight()) : 1)) return false;
   double x = 0, y = 0;
   switch (op) {
     case Operator::kEqual:

@@ -204,29 +204,19 @@ std::int64_t Value::weight() const {
   return 1;
 }
 
-bool Value::is_true() const {
+bool Value::is_filled() const {
   switch (type_) {
-    case Type::kUndefined:
-    case Type::kNone:
-      return false;
-    case Type::kBool:
-    case Type::kInt:
-      return whole_ != 0;
     case Type::kFloat:
       return number_ != 0.0;
-    case Type::kString:
-      return !text_->empty();
     case Type::kSequence:
       return sequence_->form == SequenceForm::kGenerator || !sequence_->items.empty();
     case Type::kDict:
       return !dict_->entries.empty();
     case Type::kLoop:
       return !loop_->items.empty();
-    case Type::kCallable:
-    case Type::kNamespace:
+    default:
       return true;
   }
-  return true;
 }
 
 bool Value::is_unhashable() const {

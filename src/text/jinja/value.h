@@ -216,7 +216,11 @@ class Value {
   int depth() const;
   /// Values that walking this one meets, long strings counting for more; 1 for other scalars. Saturates.
   std::int64_t weight() const;
-  bool is_true() const;
+  bool is_true() const {
+    if (type_ <= Type::kNone) return false;
+    if (type_ <= Type::kInt) return whole_ != 0;
+    return type_ == Type::kString ? !text_->empty() : is_filled();
+  }
   /// Python's ==; never fails.
   bool equals(const Value& other) const;
   /// Same object, Python's `is`.
@@ -224,6 +228,8 @@ class Value {
   TypeCode type_code() const;
 
  private:
+  bool is_filled() const;
+
   enum class Hint : std::uint8_t { kNone, kMessage, kName, kAttribute, kElement };
 
   Type type_ = Type::kUndefined;
