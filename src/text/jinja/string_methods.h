@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's methods of str.
+// Python's methods of str (string_methods.cpp) and the text functions behind them (text_functions.cpp).
 #pragma once
 
 #include <string_view>
@@ -21,5 +21,9 @@ std::size_t find_text(std::string_view text, std::string_view part);
 std::string replaced(std::string_view text, std::string_view from, std::string_view to, std::int64_t count);
 /// str.splitlines().
 std::vector<std::string> split_lines(std::string_view text, bool keeps_ends = false);
+
+/// str.swapcase() and str.casefold().
+std::string swap_case(std::string_view text);
+std::string fold_case(std::string_view text);
 
 }  // namespace plimsoll::text::jinja
