@@ -9,7 +9,7 @@
 namespace plimsoll::text::jinja {
 namespace {
 
-const Arguments kNoArguments;
+const Arguments kNoArguments{};
 
 bool is_plain_string(const Value& value) {
   return value.is_string() && !value.is_markup();

@@ -19,6 +19,7 @@ void Parser::run() {
     fail(unknown_[0].first, unknown_[0].second->line, "TemplateAssertionError");
     error_->column = unknown_[0].second->column;
   }
+  if (failed()) return;  // names may be missing
   program_.nodes.for_each([&](Node& node) {
     node.is_global =
         node.kind == NodeKind::kName && !program_.is_assigned[static_cast<std::size_t>(node.name)];
