@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kContinueMark = "CONTINUE_FINAL_MESSAGE_TAG ";
 
 tl::unexpected<TemplateError> failure(std::string type, std::string message) {
-  return tl::unexpected(TemplateError{std::move(type), std::move(message), 0});
+  return tl::unexpected(TemplateError{std::move(type), std::move(message)});
 }
 
 tl::expected<std::string, TemplateError> joined_parts(const Json& parts) {
@@ -156,7 +156,10 @@ std::string special_token_text(const artifact::Artifact& artifact, std::string_v
 Error to_error(const TemplateError& error) {
   return Error{error.type == "LimitError" ? ErrorCode::kUnsupported : ErrorCode::kMalformed,
                "rendering the chat template: " + error.type + ": " + error.message,
-               error.line > 0 ? "chat template: line " + std::to_string(error.line) : "chat template", ""};
+               error.line > 0 ? "chat template: line " + std::to_string(error.line) +
+                                    (error.column > 0 ? ", column " + std::to_string(error.column) : "")
+                              : "chat template",
+               ""};
 }
 
 }  // namespace plimsoll::text

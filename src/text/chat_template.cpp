@@ -14,12 +14,12 @@ using jinja::NodeKind;
 // Does this expression read `<something>.content` or `<something>["content"]`?
 bool reads_content(const Node* node) {
   if (!node) return false;
-  if (node->kind == NodeKind::kAttribute) return node->text == "content";
+  if (node->kind == NodeKind::kAttribute) return node->attribute->text == "content";
   if (node->kind == NodeKind::kItem) {
-    const std::string* key = node->children[1]->constant.string();
+    const std::string* key = node->second->constant.string();
     return key && *key == "content";
   }
-  if (node->kind == NodeKind::kFilter) return reads_content(node->children[0]);
+  if (node->kind == NodeKind::kFilter) return reads_content(node->first);
   return false;
 }
 
@@ -28,17 +28,16 @@ class ParsedTemplate final : public ChatTemplate {
   explicit ParsedTemplate(std::shared_ptr<const jinja::Program> program) : program_(std::move(program)) {
     // As vLLM detects it: some loop runs over a message's content, perhaps through a name it was set to.
     std::vector<int> names;
-    for (const Node& node : program_->nodes)
-      if (node.kind == NodeKind::kSet && node.target->kind == NodeKind::kName &&
-          reads_content(node.children[0]))
-        names.push_back(node.target->name);
-    for (const Node& node : program_->nodes) {
-      if (node.kind != NodeKind::kFor) continue;
-      const Node* iterable = node.children[0];
-      takes_parts_ = takes_parts_ || reads_content(iterable) ||
-                     (iterable->kind == NodeKind::kName &&
-                      std::find(names.begin(), names.end(), iterable->name) != names.end());
-    }
+    program_->nodes.for_each([&](const Node& node) {
+      if (node.kind == NodeKind::kSet && node.second->kind == NodeKind::kName && reads_content(node.first))
+        names.push_back(node.second->name);
+    });
+    program_->nodes.for_each([&](const Node& node) {
+      if (node.kind != NodeKind::kFor) return;
+      takes_parts_ = takes_parts_ || reads_content(node.first) ||
+                     (node.first->kind == NodeKind::kName &&
+                      std::find(names.begin(), names.end(), node.first->name) != names.end());
+    });
   }
 
   tl::expected<std::string, TemplateError> render(const Json& context, std::string_view now) const override {

@@ -97,17 +97,18 @@ class StreamDecoder {
   std::unique_ptr<State> state_;
 };
 
-/// Why a template could not be parsed or rendered: the class jinja2 raises, its message, and the line.
+/// Why a template could not be parsed or rendered: the class jinja2 raises, its message, and the place.
 struct TemplateError {
   std::string type;  // TemplateError UndefinedError TypeError SecurityError TemplateRuntimeError
-                     // TemplateSyntaxError LimitError
+                     // TemplateSyntaxError TemplateAssertionError (unknown filter or test) LimitError
   std::string message;
-  int line = 0;
+  int line = 0;    // as jinja2 counts it: of the statement
+  int column = 0;  // in bytes from 1, of the expression when it begins on that line; 0 when unknown
 };
 
 class ChatTemplate {
  public:
-  /// Parses once. Errors: TemplateSyntaxError with its line.
+  /// Parses once. Errors: TemplateSyntaxError or TemplateAssertionError with its place.
   static tl::expected<std::shared_ptr<const ChatTemplate>, TemplateError> parse(std::string_view source);
   virtual ~ChatTemplate() = default;
   /// Renders with `context` as the template's variables (messages, tools, add_generation_prompt, bos_token,

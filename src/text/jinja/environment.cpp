@@ -2,7 +2,6 @@
 // The functions every template sees: jinja2's globals and the two that transformers adds.
 #include <chrono>
 #include <ctime>
-#include <map>
 
 #include "text/jinja/interpreter.h"
 
@@ -17,7 +16,6 @@ Value range(Interpreter& run, const Value&, const Arguments& given) {
   if (count < 1 || count > 3)
     return run.type_error("range expected 1 to 3 arguments, got " + std::to_string(count));
   for (std::size_t i = 0; i < count; ++i) {
-    if (run.refuse_undefined(given.positional[i])) return {};
     if (!given.positional[i].as_int(bounds[count == 1 ? 1 : i]))
       return run.type_error("'" + type_name(given.positional[i]) +
                             "' object cannot be interpreted as an integer");
@@ -38,22 +36,53 @@ Value range(Interpreter& run, const Value&, const Arguments& given) {
   return run.sequence(std::move(items), SequenceForm::kRange);
 }
 
-Value make_dict_value(Interpreter& run, const Value&, const Arguments& given) {
-  std::vector<std::pair<Value, Value>> entries;
-  if (!given.positional.empty()) {
+// What Python's dict() takes: a mapping or pairs, then keywords.
+std::vector<Dict::Entry> dict_entries(Interpreter& run, const Arguments& given) {
+  std::vector<Dict::Entry> entries;
+  if (given.positional.size() > 1)
+    run.type_error("dict expected at most 1 argument, got " + std::to_string(given.positional.size()));
+  if (!given.positional.empty() && !run.refuse_undefined(given.positional[0])) {
     if (const Dict* dict = given.positional[0].dict()) {
-      entries = dict->entries;
+      entries.assign(dict->entries.begin(), dict->entries.end());
     } else {
-      for (const Value& pair : run.elements(given.positional[0])) {
-        std::vector<Value> parts = run.elements(pair);
-        if (parts.size() != 2)
-          return run.fail("ValueError", "dictionary update sequence element has the wrong length");
+      std::size_t index = 0;
+      for (const Value& pair : run.iterate(given.positional[0])) {
+        const std::string number = "#" + std::to_string(index++);
+        if (!pair.string() && !pair.sequence() && !pair.dict())
+          run.type_error("cannot convert dictionary update sequence element " + number + " to a sequence");
+        const std::vector<Value> parts = run.elements(pair);
+        if (!run.failed() && parts.size() != 2)
+          run.fail("ValueError", "dictionary update sequence element " + number + " has length " +
+                                     std::to_string(parts.size()) + "; 2 is required");
+        if (!run.failed() && parts[0].is_unhashable())
+          run.type_error("unhashable type: '" + type_name(parts[0]) + "'");
+        if (run.failed()) return {};
         entries.emplace_back(parts[0], parts[1]);
       }
     }
   }
-  for (const auto& [name, value] : given.named) entries.emplace_back(Value(name), value);
-  return run.dict(std::move(entries));
+  for (const auto& [name, value] : given.named) entries.emplace_back(Value(std::string(name)), value);
+  return entries;
+}
+
+Value make_dict_value(Interpreter& run, const Value&, const Arguments& given) {
+  std::vector<Dict::Entry> entries = dict_entries(run, given);
+  return run.failed() ? Value() : run.dict(std::move(entries));
+}
+
+Value make_namespace(Interpreter& run, const Value&, const Arguments& given) {
+  const std::vector<Dict::Entry> entries = dict_entries(run, given);
+  if (run.failed() || !run.charge_bytes(sizeof(Namespace))) return {};
+  auto* space = new Namespace;
+  const Value made(space);
+  run.keeps_namespace(made);
+  for (const auto& [key, value] : entries) {
+    const std::string name = run.to_text(key);
+    if (!run.stores(name)) return {};
+    if (value.depth() >= kMaxValueDepth) return run.fail("LimitError", "values are nested too deeply");
+    space->set(name, value);
+  }
+  return made;
 }
 
 Value raise_exception(Interpreter& run, const Value&, const Arguments& given) {
@@ -103,43 +132,19 @@ Value strftime_now(Interpreter& run, const Value&, const Arguments& given) {
 
 }  // namespace
 
-Value Interpreter::make_namespace(const Arguments& arguments) {
-  if (!charge_bytes(sizeof(Namespace))) return {};
-  auto space = std::make_shared<Namespace>();
-  namespaces_.push_back(space);
-  if (!arguments.positional.empty())
-    if (const Dict* dict = arguments.positional[0].dict())
-      for (const auto& [key, value] : dict->entries) space->set(to_text(key), value);
-  for (const auto& [name, value] : arguments.named) space->set(name, value);
-  for (const auto& [name, value] : space->attributes)
-    if (value.depth() >= kMaxValueDepth) return fail("LimitError", "values are nested too deeply");
-  return space;
-}
-
-std::optional<Value> environment_function(const std::string& name) {
-  static const std::map<std::string, Function, std::less<>> kFunctions = {
-      {"range", range},
-      {"dict", make_dict_value},
-      {"namespace",
-       [](Interpreter& run, const Value&, const Arguments& given) { return run.make_namespace(given); }},
-      {"raise_exception", raise_exception},
-      {"strftime_now", strftime_now}};
-  const auto found = kFunctions.find(name);
-  if (found == kFunctions.end()) return std::nullopt;
-  auto function = std::make_shared<Callable>();
-  function->name = name;
-  function->function = found->second;
-  return Value(CallablePtr(std::move(function)));
-}
-
-Value make_method(const Value& self, const std::string& name, Function function) {
-  auto made = std::make_shared<Callable>();
-  made->kind = Callable::Kind::kMethod;
-  made->name = name;
-  made->self = self;
-  made->function = function;
-  made->depth = self.depth() + 1;
-  return CallablePtr(std::move(made));
+const Callable* environment_function(std::string_view name) {
+  const auto made = [](const char* called, Function function) {
+    Callable callable;
+    callable.name = called;
+    callable.function = function;
+    return callable;
+  };
+  static const Callable kFunctions[] = {
+      made("range", range), made("dict", make_dict_value), made("namespace", make_namespace),
+      made("raise_exception", raise_exception), made("strftime_now", strftime_now)};
+  for (const Callable& callable : kFunctions)
+    if (callable.name == name) return &callable;
+  return nullptr;
 }
 
 }  // namespace plimsoll::text::jinja

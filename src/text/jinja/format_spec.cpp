@@ -131,7 +131,7 @@ Value formatted(Interpreter& run, const Value& value, std::string_view spec_text
   if (spec_text.empty()) return Value(run.to_text(value));
   Spec spec;
   if (!parse_spec(spec_text, spec)) return run.fail("ValueError", "Invalid format specifier");
-  if (value.is_number() && !(value.is_bool() && spec.type == '\0')) {
+  if (value.is_number()) {
     if (auto text = formatted_number(value, spec)) return Value(std::move(*text));
   } else if (value.is_string() || value.is_bool()) {
     if (spec.type == '\0' || spec.type == 's') {
@@ -214,6 +214,7 @@ Value brace_format(Interpreter& run, const Value& pattern, const Arguments& argu
       if (close == std::string::npos)
         return run.fail("ValueError", "Single '{' encountered in format string");
       out += brace_field(run, std::string_view(text).substr(i + 1, close - i - 1), arguments, next);
+      if (!run.allows_length(out.size())) return {};
       i = close;
     } else {
       out += text[i];
@@ -225,7 +226,8 @@ Value brace_format(Interpreter& run, const Value& pattern, const Arguments& argu
 Value percent_format(Interpreter& run, const Value& pattern, const Value& values) {
   const std::string& text = *pattern.string();
   std::vector<Value> given = {values};
-  if (const Sequence* tuple = values.sequence(SequenceForm::kTuple)) given = tuple->items;
+  if (const Sequence* tuple = values.sequence(SequenceForm::kTuple))
+    given.assign(tuple->items.begin(), tuple->items.end());
   std::string out;
   std::size_t used = 0;
   for (std::size_t i = 0; i < text.size() && !run.failed(); ++i) {
@@ -233,6 +235,7 @@ Value percent_format(Interpreter& run, const Value& pattern, const Value& values
       out += text[i];
       continue;
     }
+    if (!run.allows_length(out.size())) return {};
     if (++i >= text.size()) return run.fail("ValueError", "incomplete format");
     if (text[i] == '%') {
       out += '%';
@@ -273,6 +276,8 @@ Value percent_format(Interpreter& run, const Value& pattern, const Value& values
       out += padded(spec, "", to_utf8(body), '>');
     } else if (std::string_view("diuxXoeEfFgG").find(spec.type) == std::string_view::npos) {
       return run.fail("ValueError", std::string("unsupported format character '") + spec.type + "'");
+    } else if (run.refuse_undefined(value)) {
+      return {};
     } else if (!value.is_number()) {
       return run.type_error(std::string("%") + spec.type + " format: a real number is required, not " +
                             type_name(value));
@@ -290,7 +295,8 @@ Value percent_format(Interpreter& run, const Value& pattern, const Value& values
       out += *body;
     }
   }
-  if (used < given.size() && !values.dict() && !(values.sequence(SequenceForm::kList) && used == 0))
+  if (used < given.size() && !values.dict() && !values.is_undefined() &&
+      !(values.sequence(SequenceForm::kList) && used == 0))
     return run.type_error("not all arguments converted during string formatting");
   return run.string(std::move(out), pattern.is_markup());
 }

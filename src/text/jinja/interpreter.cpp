@@ -8,70 +8,57 @@
 #include "text/jinja/python_format.h"
 
 namespace plimsoll::text::jinja {
+namespace {
 
-const Value* Arguments::get(std::size_t position, std::string_view name) const {
-  if (position < positional.size()) return &positional[position];
-  for (const auto& [key, value] : named)
-    if (key == name) return &value;
-  return nullptr;
-}
+constexpr std::size_t kFirstOutputBytes = 1000;  // a short conversation; longer ones grow
 
-void Frame::set(int name, Value value) {
-  for (auto& [key, existing] : variables)
-    if (key == name) {
-      existing = std::move(value);
-      return;
-    }
-  variables.emplace_back(name, std::move(value));
-}
-
-const Value* Frame::find_here(int name) const {
-  for (const auto& [key, value] : variables)
-    if (key == name) return &value;
-  return nullptr;
-}
+}  // namespace
 
 Interpreter::Interpreter(const Program& program, std::string_view now, const Limits& limits)
     : program_(program), now_(now), limits_(limits), globals_(program.name_texts.size()) {}
 
 Interpreter::~Interpreter() {
-  for (const auto& space : namespaces_) space->attributes.clear();
-  for (const auto& loop : changed_loops_) loop->last_changed.reset();
-  for (const auto& frame : closures_) {
+  for (const Value& space : namespaces_) space.name_space()->attributes.clear();
+  for (const Value& loop : changed_loops_) loop.loop()->last_changed.reset();
+  for (const FramePtr& frame : closures_) {
     frame->variables.clear();
-    frame->parent.reset();
+    frame->parent = FramePtr();
   }
-}
-
-Interpreter::Level::Level(Interpreter& interpreter) : interpreter_(interpreter) {
-  if (++interpreter_.depth_ > interpreter_.limits_.depth)
-    interpreter_.fail("LimitError", "template recurses too deeply");
 }
 
 tl::expected<std::string, TemplateError> Interpreter::run(const Json& context) {
-  for (std::size_t id = 0; id < program_.name_texts.size(); ++id)
-    globals_[id] = environment_function(program_.name_texts[id]);
+  for (std::size_t id = 0; id < globals_.size(); ++id)
+    if (!program_.globals[id].is_undefined()) globals_[id] = program_.globals[id].borrowed();
   for (const auto& [name, value] : context.members()) {
     const auto found = program_.name_ids.find(name);
     if (found != program_.name_ids.end())
-      globals_[static_cast<std::size_t>(found->second)] = from_json(value);
+      globals_[static_cast<std::size_t>(found->second)] = json_.convert(value);
   }
-  run_body(program_.body, std::make_shared<Frame>());
-  if (error_) return tl::unexpected(*error_);
+  if (json_.is_too_deep()) fail("LimitError", "the conversation is nested too deeply");
+  out_.reserve(kFirstOutputBytes);
+  run_body(program_.body, FramePtr(new Frame));
+  if (has_failed_) return tl::unexpected(std::move(error_));
   return std::move(out_);
 }
 
 Value Interpreter::fail(std::string type, std::string message) {
-  if (!error_) error_ = TemplateError{std::move(type), std::move(message), line_};
+  if (!has_failed_) error_ = TemplateError{std::move(type), std::move(message), line_, 0};
+  has_failed_ = true;
   return {};
 }
 
-bool Interpreter::charge_steps(std::int64_t steps) {
-  if (failed()) return false;
-  limits_.steps -= steps;
-  if (limits_.steps >= 0) return true;
+// The innermost expression that begins on the reported line is where the error is.
+void Interpreter::locate(const Node& node) {
+  if (error_.column == 0 && node.line == error_.line) error_.column = node.column;
+}
+
+bool Interpreter::refuse_steps() {
   fail("LimitError", "template takes too many steps");
   return false;
+}
+
+void Interpreter::refuse_depth() {
+  fail("LimitError", "template recurses too deeply");
 }
 
 bool Interpreter::charge_bytes(std::size_t bytes) {
@@ -82,6 +69,11 @@ bool Interpreter::charge_bytes(std::size_t bytes) {
   }
   fail("LimitError", "template makes too much data");
   return false;
+}
+
+bool Interpreter::allows_length(std::size_t bytes) {
+  if (bytes > limits_.output_bytes) fail("LimitError", "template makes too much data");
+  return !failed();
 }
 
 Value Interpreter::string(std::string text, bool is_markup) {
@@ -97,28 +89,24 @@ Value Interpreter::sequence(std::vector<Value> items, SequenceForm form) {
   return made;
 }
 
-Value Interpreter::dict(std::vector<std::pair<Value, Value>> entries) {
-  if (!charge_bytes(entries.size() * 2 * sizeof(Value) + 64)) return {};
+Value Interpreter::dict(std::vector<Dict::Entry> entries) {
+  const auto num_plain = std::count_if(entries.begin(), entries.end(),
+                                       [](const auto& entry) { return !entry.first.is_string(); });
+  // Keys that are no strings are compared one by one.
+  if (!charge_bytes(entries.size() * sizeof(Dict::Entry) + 64) || !charge_steps(num_plain * num_plain / 16))
+    return {};
   Value made = make_dict(std::move(entries));
   if (made.depth() > kMaxValueDepth || made.weight() > kMaxValueWeight)
     return fail("LimitError", "values are nested too deeply");
   return made;
 }
 
-Value Interpreter::undefined(std::string message, bool is_unsafe) {
-  return Undefined{std::make_shared<const std::string>(std::move(message)), is_unsafe};
-}
-
-bool Interpreter::refuse_undefined(const Value& value) {
-  const Undefined* missing = value.undefined();
-  if (!missing) return false;
-  fail(missing->is_unsafe ? "SecurityError" : "UndefinedError",
-       missing->message ? *missing->message : "value is undefined");
+bool Interpreter::complain_undefined(const Value& value) {
+  fail(value.is_unsafe() ? "SecurityError" : "UndefinedError", value.undefined_message());
   return true;
 }
 
 std::string Interpreter::to_text(const Value& value) {
-  if (const Undefined* missing = value.undefined(); missing && missing->is_unsafe) refuse_undefined(value);
   std::string text = python_str(value);
   charge_bytes(text.size());
   return text;
@@ -133,15 +121,33 @@ void Interpreter::write(std::string_view text) {
 }
 
 FramePtr Interpreter::inner(const FramePtr& frame) {
-  auto scope = std::make_shared<Frame>();
+  FramePtr scope;
+  if (spare_.empty()) {
+    scope = FramePtr(new Frame);
+  } else {
+    scope = std::move(spare_.back());
+    spare_.pop_back();
+  }
   scope->parent = frame;
   return scope;
 }
 
-Interpreter::Jump Interpreter::run_body(const std::vector<Node*>& nodes, const FramePtr& frame) {
-  for (const Node* node : nodes) {
+void Interpreter::leave(FramePtr scope) {
+  if (!scope || scope.is_shared()) return;
+  scope->variables.clear();
+  scope->parent = FramePtr();
+  spare_.push_back(std::move(scope));
+}
+
+Interpreter::Jump Interpreter::run_body(NodeList nodes, const FramePtr& frame) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node* node = nodes[i];
+    if (i + 1 < nodes.size()) __builtin_prefetch(nodes[i + 1]);
     if (!charge_steps(1)) break;
-    if (const Jump jump = run_statement(*node, frame); jump != Jump::kNone) return jump;
+    if (node->kind == NodeKind::kText)
+      write(*node->constant.string());
+    else if (const Jump jump = run_statement(*node, frame); jump != Jump::kNone)
+      return jump;
   }
   return Jump::kNone;
 }
@@ -151,80 +157,98 @@ Interpreter::Jump Interpreter::run_statement(const Node& node, const FramePtr& f
   if (failed()) return Jump::kNone;
   line_ = node.line;
   switch (node.kind) {
-    case NodeKind::kText:
-      write(node.text);
+    case NodeKind::kOutput:
+      print(*node.first, frame);
       return Jump::kNone;
-    case NodeKind::kOutput: {
-      const Value value = evaluate(*node.children[0], frame);
-      if (failed()) return Jump::kNone;
-      if (const std::string* text = value.string())
-        write(*text);
-      else
-        write(to_text(value));
-      return Jump::kNone;
-    }
     case NodeKind::kIf: {
-      const bool is_true = evaluate(*node.children[0], frame).is_true();
-      return failed() ? Jump::kNone : run_body(is_true ? node.body : node.else_body, frame);
+      const bool is_true = evaluate(*node.first, frame).is_true();
+      return failed() ? Jump::kNone : run_body(is_true ? node.rest->body : node.rest->else_body, frame);
     }
     case NodeKind::kFor:
-      return run_for(node, frame, evaluate(*node.children[0], frame), 0);
+      return run_for(node, frame, evaluate(*node.first, frame), 0);
     case NodeKind::kSet:
-      assign(*node.target, evaluate(*node.children[0], frame), frame);
+      if (!is_assignable(*node.second, frame)) return Jump::kNone;
+      assign(*node.second, evaluate(*node.first, frame), frame);
       return Jump::kNone;
-    case NodeKind::kSetBlock: {
-      Value text = string(captured(node.body, inner(frame)));
-      if (node.children[0]) text = evaluate_filter(*node.children[0], frame, &text);
-      assign(*node.target, std::move(text), frame);
-      return Jump::kNone;
-    }
-    case NodeKind::kWith: {
-      const FramePtr scope = inner(frame);
-      for (std::size_t i = 0; i < node.parameters.size(); ++i)
-        scope->set(node.parameters[i], evaluate(*node.children[i], frame));
-      return run_body(node.body, scope);
-    }
     case NodeKind::kMacro:
       frame->set(node.name, make_macro(node, frame));
       return Jump::kNone;
-    case NodeKind::kCallBlock: {
-      const Value caller = make_macro(node, frame);
-      write(to_text(evaluate_call(*node.children[0], frame, &caller)));
-      return Jump::kNone;
-    }
-    case NodeKind::kFilterBlock: {
-      const Value text = string(captured(node.body, inner(frame)));
-      write(to_text(evaluate_filter(*node.children[0], frame, &text)));
-      return Jump::kNone;
-    }
-    case NodeKind::kScope:
-      return run_body(node.body, inner(frame));
     case NodeKind::kBreak:
       return Jump::kBreak;
     case NodeKind::kContinue:
       return Jump::kContinue;
+    default:
+      return run_scoped(node, frame);
+  }
+}
+
+// Statements with a scope of their own.
+Interpreter::Jump Interpreter::run_scoped(const Node& node, const FramePtr& frame) {
+  switch (node.kind) {
+    case NodeKind::kSetBlock: {
+      Value text = string(captured(node.rest->body, inner(frame)));
+      if (node.first) text = evaluate_filter(*node.first, frame, &text);
+      assign(*node.second, std::move(text), frame);
+      return Jump::kNone;
+    }
+    case NodeKind::kWith: {
+      const FramePtr scope = inner(frame);
+      for (std::size_t i = 0; i < node.rest->signature->names.size(); ++i)
+        scope->set(node.rest->signature->names[i], evaluate(*node.rest->children[i], frame));
+      return run_body(node.rest->body, scope);
+    }
+    case NodeKind::kCallBlock: {
+      const Value caller = make_macro(node, frame);
+      write(to_text(evaluate_call(*node.first, frame, &caller)));
+      return Jump::kNone;
+    }
+    case NodeKind::kFilterBlock: {
+      const Value text = string(captured(node.rest->body, inner(frame)));
+      write(to_text(evaluate_filter(*node.first, frame, &text)));
+      return Jump::kNone;
+    }
+    case NodeKind::kScope:
+      return run_body(node.rest->body, inner(frame));
     default:
       PLIMSOLL_CHECK(false, "an expression stands where a statement belongs");
       return Jump::kNone;
   }
 }
 
-std::string Interpreter::captured(const std::vector<Node*>& nodes, const FramePtr& frame) {
-  std::string outside = std::move(out_);
-  out_.clear();
-  run_body(nodes, frame);
-  std::string text = std::move(out_);
-  out_ = std::move(outside);
+void Interpreter::print(const Node& expression, const FramePtr& frame) {
+  if (expression.kind == NodeKind::kSum) {
+    evaluate_sum(expression, frame, true);
+    return;
+  }
+  const Value value = evaluate(expression, frame);
+  if (failed()) return;
+  if (const std::string* text = value.string())
+    write(*text);
+  else
+    write(to_text(value));
+}
+
+// What was written since `mark`, unwritten.
+std::string Interpreter::taken_back(std::size_t mark) {
+  std::string text = out_.substr(std::min(mark, out_.size()));
+  out_.resize(out_.size() - text.size());
   return text;
 }
 
-std::vector<Value> Interpreter::filtered(const Node& node, std::vector<Value> items, const FramePtr& frame) {
+std::string Interpreter::captured(NodeList nodes, const FramePtr& frame) {
+  const std::size_t mark = out_.size();
+  run_body(nodes, frame);
+  return taken_back(mark);
+}
+
+std::vector<Value> Interpreter::filtered(const Node& node, std::span<const Value> items,
+                                         const FramePtr& frame) {
   std::vector<Value> kept;
-  for (Value& element : items) {
+  for (const Value& element : items) {
     if (!charge_steps(1)) break;
     const FramePtr scope = inner(frame);
-    assign(*node.target, element, scope);
-    if (evaluate(*node.children[1], scope).is_true()) kept.push_back(std::move(element));
+    assign(*node.rest->target, element, scope);
+    if (evaluate(*node.second, scope).is_true()) kept.push_back(element);
   }
   return kept;
 }
@@ -232,29 +256,56 @@ std::vector<Value> Interpreter::filtered(const Node& node, std::vector<Value> it
 Interpreter::Jump Interpreter::run_for(const Node& node, const FramePtr& frame, const Value& iterable,
                                        int depth0) {
   if (failed()) return Jump::kNone;
-  std::vector<Value> items = elements(iterable);
-  if (node.children[1]) items = filtered(node, std::move(items), frame);
+  Elements elements = iterate(iterable);
+  if (node.second) {
+    elements.owned = filtered(node, elements.items, frame);
+    elements.items = elements.owned;
+  }
   if (failed()) return Jump::kNone;
-  if (items.empty()) return run_body(node.else_body, inner(frame));
+  if (elements.items.empty()) return run_body(node.rest->else_body, inner(frame));
 
-  static const std::string kLoop = "loop";
-  const auto loop_name = program_.name_ids.find(kLoop);
-  auto loop = std::make_shared<Loop>();
-  for (const Value& element : items) loop->value_depth = std::max(loop->value_depth, element.depth() + 1);
-  loop->items = std::move(items);
-  loop->depth0 = depth0;
-  loop->statement = &node;
-  loop->frame = frame;
-  if (node.is_recursive) closures_.push_back(frame);
+  // Nobody sees the loop object when the body does not name it.
+  Loop unseen;
+  Loop* loop = node.uses_loop ? new Loop : &unseen;
+  const Value loop_value = node.uses_loop ? Value(loop) : Value();
+  loop->items = elements.items;
+  loop->iterated = std::move(elements.holder);
+  loop->owned = std::move(elements.owned);
+  if (node.uses_loop) {
+    for (const Value& element : loop->items)
+      loop->value_depth = std::max(loop->value_depth, element.depth() + 1);
+    loop->depth0 = depth0;
+    loop->statement = &node;
+    loop->frame = frame;
+    if (node.is_recursive) closures_.push_back(frame);
+  }
+  FramePtr scope;
+  bool has_completed = false;
   for (; loop->position < loop->items.size(); ++loop->position) {
     if (!charge_steps(1)) break;
-    const FramePtr scope = inner(frame);
-    if (loop_name != program_.name_ids.end()) scope->set(loop_name->second, LoopPtr(loop));
+    if (scope && !scope.is_shared())
+      scope->variables.clear();
+    else
+      scope = inner(frame);
+    if (node.uses_loop) scope->variables.emplace_back(program_.id_loop, loop_value);
     line_ = node.line;
-    assign(*node.target, loop->items[loop->position], scope);
-    if (run_body(node.body, scope) == Jump::kBreak || failed()) break;
+    assign(*node.rest->target, loop->items[loop->position], scope);
+    const Jump jump = run_body(node.rest->body, scope);
+    if (jump == Jump::kBreak || failed()) break;
+    has_completed = has_completed || jump == Jump::kNone;
   }
-  return Jump::kNone;
+  leave(std::move(scope));
+  // jinja2 takes the else branch also when every turn was left early.
+  return has_completed || failed() ? Jump::kNone : run_body(node.rest->else_body, inner(frame));
+}
+
+// Namespaces are looked at before the value is computed.
+bool Interpreter::is_assignable(const Node& target, const FramePtr& frame) {
+  if (target.kind == NodeKind::kTuple)
+    for (const Node* part : target.rest->children) is_assignable(*part, frame);
+  if (target.kind == NodeKind::kNamespaceRef && !failed() && !evaluate_name(target, frame).name_space())
+    fail("TemplateRuntimeError", "cannot assign attribute on non-namespace object");
+  return !failed();
 }
 
 void Interpreter::assign(const Node& target, Value value, const FramePtr& frame) {
@@ -269,10 +320,19 @@ void Interpreter::assign(const Node& target, Value value, const FramePtr& frame)
       fail("TemplateRuntimeError", "cannot assign attribute on non-namespace object");
     } else if (value.depth() >= kMaxValueDepth) {
       fail("LimitError", "values are nested too deeply");
-    } else {
-      space->set(target.names[0], std::move(value));
+    } else if (stores(target.attribute->text)) {
+      space->set(target.attribute->text, std::move(value));
     }
   }
+}
+
+// Whether a namespace may have an attribute of this name; a SecurityError when not.
+bool Interpreter::stores(const std::string& name) {
+  if (name.starts_with('_'))
+    fail("SecurityError",
+         "Chat templates cannot store underscore-prefixed attributes on a namespace, but got " +
+             python_repr(Value::borrowed(name)) + ". Please rename the attribute.");
+  return !failed();
 }
 
 void Interpreter::unpack(const Node& target, const Value& value, const FramePtr& frame) {
@@ -280,81 +340,17 @@ void Interpreter::unpack(const Node& target, const Value& value, const FramePtr&
     type_error("cannot unpack non-iterable " + type_name(value) + " object");
     return;
   }
-  std::vector<Value> parts = elements(value);
-  const std::size_t wanted = target.children.size();
+  const Elements parts = iterate(value);
+  const std::size_t wanted = target.rest->children.size();
   if (failed()) return;
-  if (parts.size() > wanted) {
+  if (parts.items.size() > wanted) {
     fail("ValueError", "too many values to unpack (expected " + std::to_string(wanted) + ")");
-  } else if (parts.size() < wanted) {
+  } else if (parts.items.size() < wanted) {
     fail("ValueError", "not enough values to unpack (expected " + std::to_string(wanted) + ", got " +
-                           std::to_string(parts.size()) + ")");
+                           std::to_string(parts.items.size()) + ")");
   } else {
-    for (std::size_t i = 0; i < wanted; ++i) assign(*target.children[i], std::move(parts[i]), frame);
+    for (std::size_t i = 0; i < wanted; ++i) assign(*target.rest->children[i], parts.items[i], frame);
   }
-}
-
-Value Interpreter::make_macro(const Node& node, const FramePtr& frame) {
-  if (!charge_bytes(sizeof(Callable))) return {};
-  auto macro = std::make_shared<Callable>();
-  macro->kind = Callable::Kind::kMacro;
-  macro->name = node.text;
-  macro->macro = &node;
-  macro->frame = frame;
-  closures_.push_back(frame);
-  return CallablePtr(std::move(macro));
-}
-
-void Interpreter::bind_parameters(const Node& macro, const Arguments& arguments, const FramePtr& scope) {
-  const std::size_t wanted = macro.parameters.size();
-  const std::size_t first_default = wanted - macro.defaults.size();
-  std::vector<bool> used(arguments.named.size());
-  for (std::size_t i = 0; i < wanted; ++i) {
-    const std::string& name = program_.name_texts[static_cast<std::size_t>(macro.parameters[i])];
-    const auto named = std::find_if(arguments.named.begin(), arguments.named.end(),
-                                    [&](const auto& argument) { return argument.first == name; });
-    Value value;
-    if (i < arguments.positional.size()) {
-      value = arguments.positional[i];
-    } else if (named != arguments.named.end()) {
-      value = named->second;
-      used[static_cast<std::size_t>(named - arguments.named.begin())] = true;
-    } else if (i >= first_default) {
-      value = evaluate(*macro.defaults[i - first_default], scope);
-    } else {
-      value = undefined("parameter '" + name + "' was not provided");
-    }
-    scope->set(macro.parameters[i], std::move(value));
-  }
-  std::vector<std::pair<Value, Value>> rest;
-  for (std::size_t i = 0; i < arguments.named.size() && !failed(); ++i) {
-    const auto& [name, value] = arguments.named[i];
-    if (used[i]) continue;
-    if (name == "caller" && macro.uses_caller)
-      scope->set(program_.name_ids.at("caller"), value);
-    else if (macro.uses_kwargs)
-      rest.emplace_back(Value(name), value);
-    else
-      type_error("macro '" + macro.text + "' takes no keyword argument '" + name + "'");
-  }
-  if (macro.uses_kwargs) scope->set(program_.name_ids.at("kwargs"), dict(std::move(rest)));
-  if (macro.uses_varargs) {
-    std::vector<Value> more;
-    for (std::size_t i = wanted; i < arguments.positional.size(); ++i)
-      more.push_back(arguments.positional[i]);
-    scope->set(program_.name_ids.at("varargs"), sequence(std::move(more), SequenceForm::kTuple));
-  } else if (arguments.positional.size() > wanted) {
-    type_error("macro '" + macro.text + "' takes not more than " + std::to_string(wanted) + " argument(s)");
-  }
-}
-
-Value Interpreter::call_macro(const Callable& macro, const Arguments& arguments) {
-  const Level level(*this);
-  const int line = line_;
-  const FramePtr scope = inner(macro.frame);
-  bind_parameters(*macro.macro, arguments, scope);
-  std::string text = captured(macro.macro->body, scope);
-  if (!failed()) line_ = line;
-  return string(std::move(text));
 }
 
 }  // namespace plimsoll::text::jinja

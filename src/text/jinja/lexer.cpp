@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "text/jinja/string_methods.h"
 #include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
@@ -37,9 +38,8 @@ class Lexer {
  public:
   explicit Lexer(std::string_view source) : text_(normalize_newlines(source)) {}
 
-  tl::expected<std::vector<Token>, TemplateError> run() {
-    while (at_ < text_.size() && !error_) root();
-    if (error_) return tl::unexpected(*error_);
+  std::vector<Token> run() {
+    while (at_ < text_.size() && !has_failed_) root();
     add(TokenKind::kEnd, "");
     return std::move(tokens_);
   }
@@ -48,31 +48,35 @@ class Lexer {
   bool at(std::string_view expected, std::size_t position) const {
     return text_.compare(position, expected.size(), expected) == 0;
   }
-  void add(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
+  void add(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_, column()}); }
+  int column() const { return static_cast<int>(at_ - line_start_) + 1; }
   void fail(std::string message) {
-    if (!error_) error_ = TemplateError{"TemplateSyntaxError", std::move(message), line_};
+    if (!has_failed_) add(TokenKind::kError, std::move(message));
+    has_failed_ = true;
     at_ = text_.size();
   }
   void advance(std::size_t to) {
-    line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
-                                         text_.begin() + static_cast<std::ptrdiff_t>(to), '\n'));
-    if (to > at_) line_starting_ = text_[to - 1] == '\n';
-    at_ = to;
+    for (; at_ < to; ++at_)
+      if (text_[at_] == '\n') {
+        ++line_;
+        line_start_ = at_ + 1;
+      }
+    if (to > 0) line_starting_ = text_[to - 1] == '\n';
   }
   std::size_t skip_spaces(std::size_t position) const {
     const std::string_view rest = std::string_view(text_).substr(position);
-    return text_.size() - strip(rest, Side::kLeft).size();
+    return text_.size() - trimmed(rest, Side::kLeft).size();
   }
 
   // The text before a tag loses white space: all of it after '-', the blanks of its last line before a
   // block.
   std::string_view trimmed_before(std::string_view data, char sign, bool is_variable) const {
-    if (sign == '-') return strip(data, Side::kRight);
+    if (sign == '-') return trimmed(data, Side::kRight);
     if (sign == '+' || is_variable) return data;
     const std::size_t newline = data.rfind('\n');
     const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
     if (start == 0 && !line_starting_) return data;
-    return strip(data.substr(start), Side::kBoth).empty() ? data.substr(0, start) : data;
+    return trimmed(data.substr(start), Side::kBoth).empty() ? data.substr(0, start) : data;
   }
 
   // End of a block or comment whose closing mark starts at `position` (after its sign): "%}" and, unless '+',
@@ -115,6 +119,7 @@ class Lexer {
   }
 
   void comment(std::size_t inside) {
+    if (inside == text_.size()) return advance(inside);  // nothing to find an end for
     const std::size_t end = text_.find("#}", inside);
     if (end == std::string::npos) return fail("Missing end of comment tag");
     const char sign = end > inside ? text_[end - 1] : '\0';
@@ -132,6 +137,7 @@ class Lexer {
 
   void raw_block(std::size_t inside) {
     advance(inside);
+    if (inside == text_.size()) return;
     for (std::size_t open = inside; (open = text_.find("{%", open)) != std::string::npos; ++open) {
       char sign = open + 2 < text_.size() ? text_[open + 2] : '\0';
       sign = sign == '-' || sign == '+' ? sign : '\0';
@@ -192,7 +198,30 @@ class Lexer {
     return position;
   }
 
+  // "0x1f": digits of another base, or 0 when this is none.
+  std::size_t based_number_end() const {
+    static constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
+    if (text_[at_] != '0' || at_ + 2 >= text_.size()) return 0;
+    const char base = text_[at_ + 1];
+    const std::string_view allowed = base == 'x' || base == 'X'   ? kDigits
+                                     : base == 'o' || base == 'O' ? kDigits.substr(0, 8)
+                                     : base == 'b' || base == 'B' ? kDigits.substr(0, 2)
+                                                                  : std::string_view();
+    std::size_t end = at_ + 2;
+    const auto is_digit_at = [&](std::size_t i) {
+      return i < text_.size() && allowed.find(text_[i]) != std::string_view::npos;
+    };
+    while (is_digit_at(end) || (end < text_.size() && text_[end] == '_' && is_digit_at(end + 1))) ++end;
+    return end > at_ + 2 ? end : 0;
+  }
+
   void number() {
+    if (const std::size_t end = based_number_end(); end != 0) {
+      std::string text = text_.substr(at_, end - at_);
+      std::erase(text, '_');
+      add(TokenKind::kInteger, std::move(text));
+      return advance(end);
+    }
     std::size_t end = digits(at_);
     bool is_float = false;
     const bool after_dot = at_ > 0 && text_[at_ - 1] == '.';
@@ -208,6 +237,12 @@ class Lexer {
         end = digits(exponent);
       }
     }
+    if (!is_float && text_[at_] == '0') {  // a leading zero stands with zeros only
+      std::size_t zeros = at_ + 1;
+      while (zeros < end && (text_[zeros] == '0' || (text_[zeros] == '_' && text_[zeros + 1] == '0')))
+        ++zeros;
+      end = zeros;
+    }
     std::string text = text_.substr(at_, end - at_);
     std::erase(text, '_');
     add(is_float ? TokenKind::kFloat : TokenKind::kInteger, std::move(text));
@@ -222,7 +257,7 @@ class Lexer {
                   std::to_string(num_code_points(std::string_view(text_).substr(0, at_))));
     std::string value;
     if (!unescape(std::string_view(text_).substr(at_ + 1, end - at_ - 1), value))
-      return fail("invalid escape in string");
+      return fail("truncated \\xXX escape");
     add(TokenKind::kString, std::move(value));
     advance(end + 1);
   }
@@ -297,15 +332,16 @@ class Lexer {
 
   std::string text_;
   std::size_t at_ = 0;
+  std::size_t line_start_ = 0;
   int line_ = 1;
   bool line_starting_ = true;
   std::vector<Token> tokens_;
-  std::optional<TemplateError> error_;
+  bool has_failed_ = false;
 };
 
 }  // namespace
 
-tl::expected<std::vector<Token>, TemplateError> tokenize(std::string_view source) {
+std::vector<Token> tokenize(std::string_view source) {
   return Lexer(source).run();
 }
 

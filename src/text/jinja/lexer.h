@@ -22,6 +22,7 @@ enum class TokenKind {
   kInteger,
   kFloat,
   kOperator,
+  kError,  // text says what is wrong here; the parser complains when it gets so far
   kEnd
 };
 
@@ -29,9 +30,12 @@ struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string text;
   int line = 1;
+  int column = 1;  // in bytes from 1
 };
 
-/// Errors: TemplateSyntaxError (unknown character, unbalanced bracket, comment or raw block without end).
-tl::expected<std::vector<Token>, TemplateError> tokenize(std::string_view source);
+/// What cannot be read (unknown character, unbalanced bracket, comment or raw block without end) is the last
+/// token but the end, of kind kError: what comes before it may be wrong too, and then is what is complained
+/// of.
+std::vector<Token> tokenize(std::string_view source);
 
 }  // namespace plimsoll::text::jinja

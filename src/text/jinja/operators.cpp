@@ -5,6 +5,7 @@
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/python_format.h"
+#include "text/jinja/string_methods.h"
 #include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
@@ -31,26 +32,32 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
-Value Interpreter::unsupported(const std::string& op, const Value& left, const Value& right) {
-  return type_error("unsupported operand type(s) for " + op + ": '" + type_name(left) + "' and '" +
-                    type_name(right) + "'");
+const char* spelling(Operator op) {
+  static constexpr const char* kSpellings[] = {"+",           "-",  "*",      "/", "//", "%",
+                                               "** or pow()", "==", "!=",     "<", "<=", ">",
+                                               ">=",          "in", "not in", "-", "+",  "not"};
+  return kSpellings[static_cast<std::size_t>(op)];
 }
 
-Value Interpreter::binary(const std::string& op, const Value& left, const Value& right) {
+Value Interpreter::unsupported(Operator op, const Value& left, const Value& right) {
+  return type_error(std::string("unsupported operand type(s) for ") + spelling(op) + ": '" + type_name(left) +
+                    "' and '" + type_name(right) + "'");
+}
+
+Value Interpreter::binary(Operator op, const Value& left, const Value& right) {
   if (failed()) return {};
-  if (op == "%" && left.string()) return percent_format(*this, left, right);
+  if (op == Operator::kModulo && left.string()) return percent_format(*this, left, right);
   if (refuse_undefined(left) || refuse_undefined(right)) return {};
-  if (op == "+" && !left.is_number()) return add(left, right);
-  if (op == "*" && !(left.is_number() && right.is_number())) return multiply(left, right);
-  if (!left.is_number() || !right.is_number())
-    return unsupported(op == "**" ? "** or pow()" : op, left, right);
+  if (op == Operator::kAdd && !left.is_number()) return add(left, right);
+  if (op == Operator::kMultiply && !(left.is_number() && right.is_number())) return multiply(left, right);
+  if (!left.is_number() || !right.is_number()) return unsupported(op, left, right);
   return arithmetic(op, left, right);
 }
 
 Value Interpreter::add(const Value& left, const Value& right) {
   if (left.string()) {
     if (!right.string()) {
-      if (left.is_markup()) return unsupported("+", left, right);
+      if (left.is_markup()) return unsupported(Operator::kAdd, left, right);
       return type_error("can only concatenate str (not \"" + type_name(right) + "\") to str");
     }
     const bool is_markup = left.is_markup() || right.is_markup();
@@ -59,12 +66,12 @@ Value Interpreter::add(const Value& left, const Value& right) {
     return string(std::move(text), is_markup);
   }
   const Sequence* a = left.sequence();
-  if (!a || a->form > SequenceForm::kTuple) return unsupported("+", left, right);
+  if (!a || a->form > SequenceForm::kTuple) return unsupported(Operator::kAdd, left, right);
   const Sequence* b = right.sequence(a->form);
   if (!b)
     return type_error("can only concatenate " + type_name(left) + " (not \"" + type_name(right) + "\") to " +
                       type_name(left));
-  std::vector<Value> items = a->items;
+  std::vector<Value> items(a->items.begin(), a->items.end());
   items.insert(items.end(), b->items.begin(), b->items.end());
   return sequence(std::move(items), a->form);
 }
@@ -73,15 +80,17 @@ Value Interpreter::multiply(const Value& left, const Value& right) {
   std::int64_t count = 0;
   const bool count_is_right = right.as_int(count);
   if (!count_is_right && !left.as_int(count)) {
-    if (left.string() || left.sequence())
-      return type_error("can't multiply sequence by non-int of type '" + type_name(right) + "'");
-    return unsupported("*", left, right);
+    for (const auto& [repeated, by] : {std::pair(&left, &right), std::pair(&right, &left)})
+      if (repeated->string() || (repeated->sequence() && repeated->sequence()->form <= SequenceForm::kTuple))
+        return type_error("can't multiply sequence by non-int of type '" + type_name(*by) + "'");
+    return unsupported(Operator::kMultiply, left, right);
   }
   const Value& repeated = count_is_right ? left : right;
   count = std::max<std::int64_t>(count, 0);
   const std::string* text = repeated.string();
   const Sequence* list = repeated.sequence();
-  if (!text && (!list || list->form > SequenceForm::kTuple)) return unsupported("*", left, right);
+  if (!text && (!list || list->form > SequenceForm::kTuple))
+    return unsupported(Operator::kMultiply, left, right);
   const std::size_t unit = text ? text->size() : list->items.size() * sizeof(Value);
   if (unit != 0 && count > static_cast<std::int64_t>(limits_.output_bytes / unit))
     return fail("LimitError", "template makes too much data");
@@ -96,74 +105,97 @@ Value Interpreter::multiply(const Value& left, const Value& right) {
   return sequence(std::move(items), list->form);
 }
 
-Value Interpreter::arithmetic(const std::string& op, const Value& left, const Value& right) {
-  std::int64_t a = 0, b = 0, result = 0;
+Value Interpreter::arithmetic(Operator op, const Value& left, const Value& right) {
+  std::int64_t a = 0, b = 0;
   double x = 0, y = 0;
   left.as_double(x);
   right.as_double(y);
   const bool whole = left.as_int(a) && right.as_int(b);
-  const bool divides = op == "/" || op == "//" || op == "%";
-  if (divides && y == 0.0) {
-    return fail("ZeroDivisionError", op == "/"   ? (whole ? "division by zero" : "float division by zero")
-                                     : whole     ? "integer division or modulo by zero"
-                                     : op == "%" ? "float modulo"
-                                                 : "float floor division by zero");
+  if ((op == Operator::kDivide || op == Operator::kFloorDivide || op == Operator::kModulo) && y == 0.0) {
+    return fail("ZeroDivisionError", op == Operator::kDivide
+                                         ? (whole ? "division by zero" : "float division by zero")
+                                     : whole                   ? "integer division or modulo by zero"
+                                     : op == Operator::kModulo ? "float modulo"
+                                                               : "float floor division by zero");
   }
-  if (op == "/") return x / y;
-  if (op == "**") {
-    if (!whole || b < 0) return std::pow(x, y);
-    if (!charge_steps(64)) return {};
-    result = 1;
-    for (std::int64_t base = a, power = b; power > 0; power >>= 1) {
-      if ((power & 1) && __builtin_mul_overflow(result, base, &result))
-        return fail("LimitError", "integer is too large");
-      if (power > 1 && __builtin_mul_overflow(base, base, &base))
-        return fail("LimitError", "integer is too large");
+  if (op == Operator::kPower && x == 0.0 && y < 0)
+    return fail("ZeroDivisionError", "0.0 cannot be raised to a negative power");
+  if (whole && op != Operator::kDivide && (op != Operator::kPower || b >= 0))
+    return whole_arithmetic(op, a, b);
+  switch (op) {
+    case Operator::kAdd:
+      return x + y;
+    case Operator::kSubtract:
+      return x - y;
+    case Operator::kMultiply:
+      return x * y;
+    case Operator::kDivide:
+      return x / y;
+    case Operator::kFloorDivide:
+      return std::floor(x / y);
+    case Operator::kPower:
+      return std::pow(x, y);
+    default: {
+      const double rest = std::fmod(x, y);
+      return rest != 0.0 && (rest < 0) != (y < 0) ? rest + y : rest;
     }
-    return result;
   }
-  if (!whole) {
-    if (op == "+") return x + y;
-    if (op == "-") return x - y;
-    if (op == "*") return x * y;
-    if (op == "//") return std::floor(x / y);
-    const double rest = std::fmod(x, y);
-    return rest != 0.0 && (rest < 0) != (y < 0) ? rest + y : rest;
-  }
+}
+
+Value Interpreter::whole_arithmetic(Operator op, std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
   bool overflows = false;
-  if (op == "+")
-    overflows = __builtin_add_overflow(a, b, &result);
-  else if (op == "-")
-    overflows = __builtin_sub_overflow(a, b, &result);
-  else if (op == "*")
-    overflows = __builtin_mul_overflow(a, b, &result);
-  else if (b == -1)  // INT64_MIN // -1 does not fit
-    overflows = op == "//" && __builtin_sub_overflow(std::int64_t{0}, a, &result);
-  else if (op == "//")
-    result = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-  else
-    result = a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+  switch (op) {
+    case Operator::kAdd:
+      overflows = __builtin_add_overflow(a, b, &result);
+      break;
+    case Operator::kSubtract:
+      overflows = __builtin_sub_overflow(a, b, &result);
+      break;
+    case Operator::kMultiply:
+      overflows = __builtin_mul_overflow(a, b, &result);
+      break;
+    case Operator::kPower:
+      result = 1;
+      for (std::int64_t base = a, power = b; power > 0 && !overflows; power >>= 1) {
+        if (power & 1) overflows = __builtin_mul_overflow(result, base, &result);
+        if (power > 1) overflows = __builtin_mul_overflow(base, base, &base) || overflows;
+      }
+      break;
+    case Operator::kFloorDivide:
+      if (b == -1)  // INT64_MIN // -1 does not fit
+        overflows = __builtin_sub_overflow(std::int64_t{0}, a, &result);
+      else
+        result = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+      break;
+    default:
+      if (b != -1) result = a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+  }
   return overflows ? fail("LimitError", "integer is too large") : Value(result);
 }
 
-bool Interpreter::compare(const std::string& op, const Value& left, const Value& right) {
-  if (!charge_steps(std::min(left.weight(), right.weight()))) return false;
-  if (op == "==" || op == "!=") {
-    for (const Value* side : {&left, &right})
-      if (const Undefined* missing = side->undefined(); missing && missing->is_unsafe) {
-        refuse_undefined(*side);
-        return false;
-      }
-    return left.equals(right) == (op == "==");
-  }
-  if (op == "in") return contains(right, left);
-  if (op == "not in") return !contains(right, left);
-  if (op == "<") return less(left, right, "<");
-  if (op == ">") return less(right, left, ">");
-  // For <= and >= on what is ordered totally here, "not the other way round" is the same; NaN apart.
+bool Interpreter::compare(Operator op, const Value& left, const Value& right) {
+  const bool walks = left.type() >= Value::Type::kString && right.type() >= Value::Type::kString;
+  if (!charge_steps(walks ? std::min(left.weight(), right.weight()) : 1)) return false;
   double x = 0, y = 0;
-  if (left.as_double(x) && right.as_double(y)) return op == "<=" ? x <= y : x >= y;
-  return op == "<=" ? !less(right, left, "<=") : !less(left, right, ">=");
+  switch (op) {
+    case Operator::kEqual:
+    case Operator::kUnequal:
+      return left.equals(right) == (op == Operator::kEqual);
+    case Operator::kIn:
+      return contains(right, left);
+    case Operator::kNotIn:
+      return !contains(right, left);
+    case Operator::kLess:
+      return less(left, right, "<");
+    case Operator::kGreater:
+      return less(right, left, ">");
+    // On what is ordered totally here, "not the other way round" is the same; NaN apart.
+    case Operator::kLessEqual:
+      return left.as_double(x) && right.as_double(y) ? x <= y : !less(right, left, "<=");
+    default:
+      return left.as_double(x) && right.as_double(y) ? x >= y : !less(left, right, ">=");
+  }
 }
 
 // left < right; `op` is what the template wrote (operands of > and <= come swapped) and only names the
@@ -190,22 +222,27 @@ bool Interpreter::less(const Value& left, const Value& right, const char* op) {
 
 bool Interpreter::contains(const Value& container, const Value& element) {
   if (failed()) return false;
-  if (container.is_undefined()) {
-    if (container.undefined()->is_unsafe) refuse_undefined(container);
-    return false;
-  }
+  if (container.is_undefined()) return false;
   if (const std::string* text = container.string()) {
-    if (const std::string* part = element.string()) return text->find(*part) != std::string::npos;
+    if (const std::string* part = element.string())
+      return charge_reading(container) && find_text(*text, *part) != std::string_view::npos;
     type_error("'in <string>' requires string as left operand, not " + type_name(element));
     return false;
   }
   if (const Dict* dict = container.dict()) {
-    if (!element.dict() && !element.sequence(SequenceForm::kList)) return dict->find(element) != nullptr;
+    if (!element.is_unhashable()) return dict->find(element) != nullptr;
     type_error("unhashable type: '" + type_name(element) + "'");
     return false;
   }
   if (const Sequence* list = container.sequence()) {
-    if (!charge_steps(static_cast<std::int64_t>(list->items.size()) / 16 + element.weight())) return false;
+    const auto size = static_cast<std::int64_t>(list->items.size());
+    if (!charge_steps(element.is_string() ? size / 16 + size * (element.weight() - 1)
+                                          : size / 16 + element.weight()))
+      return false;
+    if (list->form == SequenceForm::kDictKeys && element.is_unhashable()) {
+      type_error("unhashable type: '" + type_name(element) + "'");
+      return false;
+    }
     return std::any_of(list->items.begin(), list->items.end(),
                        [&](const Value& item) { return item.is_same(element) || item.equals(element); });
   }
@@ -213,27 +250,36 @@ bool Interpreter::contains(const Value& container, const Value& element) {
   return false;
 }
 
-std::vector<Value> Interpreter::elements(const Value& value) {
-  if (failed()) return {};
-  if (value.is_undefined()) {
-    if (value.undefined()->is_unsafe) refuse_undefined(value);
-    return {};
-  }
-  std::vector<Value> items;
+Elements Interpreter::iterate(const Value& value) {
+  Elements found;
+  if (failed()) return found;
   if (const Sequence* list = value.sequence()) {
-    items = list->items;
-  } else if (const Dict* dict = value.dict()) {
-    for (const auto& entry : dict->entries) items.push_back(entry.first);
+    found.holder = value;
+    found.items = list->items;
+    return found;
+  }
+  if (value.is_undefined()) return found;
+  if (const Dict* dict = value.dict()) {
+    found.owned.reserve(dict->entries.size());
+    for (const auto& entry : dict->entries) found.owned.push_back(entry.first);
   } else if (const std::string* text = value.string()) {
-    if (!charge_bytes(text->size() * sizeof(Value))) return {};
-    for (const char32_t c : to_code_points(*text)) items.emplace_back(to_utf8(std::u32string(1, c)));
+    if (!charge_bytes(text->size() * (sizeof(Value) + 32))) return found;
+    for (const char32_t c : to_code_points(*text)) found.owned.emplace_back(to_utf8(std::u32string(1, c)));
   } else if (const Loop* loop = value.loop()) {
-    items.assign(loop->items.begin() + static_cast<std::ptrdiff_t>(loop->position), loop->items.end());
+    found.owned.assign(loop->items.begin() + static_cast<std::ptrdiff_t>(loop->position), loop->items.end());
   } else {
     type_error("'" + type_name(value) + "' object is not iterable");
   }
-  charge_bytes(items.size() * sizeof(Value));
-  return items;
+  charge_bytes(found.owned.size() * sizeof(Value));
+  found.items = found.owned;
+  return found;
+}
+
+std::vector<Value> Interpreter::elements(const Value& value) {
+  Elements found = iterate(value);
+  if (found.owned.empty() && charge_bytes(found.items.size() * sizeof(Value)))
+    found.owned.assign(found.items.begin(), found.items.end());
+  return std::move(found.owned);
 }
 
 }  // namespace plimsoll::text::jinja

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "text/jinja/interpreter.h"
+
 namespace plimsoll::text::jinja {
 namespace {
 
@@ -15,17 +17,39 @@ constexpr std::size_t kMaxSourceBytes = std::size_t{4} << 20;
 
 int Program::intern(const std::string& name) {
   const auto [found, is_new] = name_ids.emplace(name, static_cast<int>(name_texts.size()));
-  if (is_new) name_texts.push_back(name);
+  if (is_new) {
+    name_texts.push_back(name);
+    is_assigned.push_back(false);
+    const Callable* function = environment_function(name);
+    globals.push_back(function ? Value::borrowed(*function) : Value());
+  }
   return found->second;
+}
+
+NodeList Program::list(const std::vector<Node*>& parsed) {
+  if (parsed.empty()) return {};
+  Node** kept = lists.add(parsed.size());
+  std::copy(parsed.begin(), parsed.end(), kept);
+  return {kept, parsed.size()};
+}
+
+Value Program::text(std::string text) {
+  std::string& kept = *texts.add();
+  kept = std::move(text);
+  return Value::borrowed(kept);
+}
+
+const AttributeName* Program::attribute(const std::string& name) {
+  const AttributeName*& known = attribute_names[name];
+  if (!known) known = &attributes.emplace_back(name);
+  return known;
 }
 
 tl::expected<std::shared_ptr<const Program>, TemplateError> parse(std::string_view source) {
   if (source.size() > kMaxSourceBytes)
     return tl::unexpected(TemplateError{"LimitError", "template is larger than 4 MiB", 1});
-  auto tokens = tokenize(source);
-  if (!tokens) return tl::unexpected(tokens.error());
   auto program = std::make_shared<Program>();
-  Parser parser(std::move(*tokens), *program);
+  Parser parser(tokenize(source), *program);
   parser.run();
   if (parser.error()) return tl::unexpected(*parser.error());
   return program;
@@ -49,22 +73,63 @@ std::string Parser::describe(const Token& token) {
       return "template data / text";
     case TokenKind::kEnd:
       return "end of template";
+    case TokenKind::kString:
+      return "string";
+    case TokenKind::kInteger:
+      return "integer";
+    case TokenKind::kFloat:
+      return "float";
     default:
       return token.text;
   }
 }
 
 Node* Parser::fail(std::string message, int line, std::string type) {
-  if (!error_) error_ = TemplateError{std::move(type), std::move(message), line > 0 ? line : current().line};
+  if (!error_) {
+    const bool is_here = line <= 0 || line == current().line;
+    error_ = TemplateError{std::move(type), std::move(message), line > 0 ? line : current().line,
+                           is_here ? current().column : 0};
+  }
   at_ = tokens_.size() - 1;  // the end token stops every loop
   return make(NodeKind::kConstant, current().line);
 }
 
+Node* Parser::fail_expected(std::string_view what) {
+  if (current().kind == TokenKind::kEnd)
+    return fail("unexpected end of template, expected '" + std::string(what) + "'.");
+  return fail("expected token '" + std::string(what) + "', got '" + describe(current()) + "'");
+}
+
+void Parser::next() {
+  if (at_ + 1 < tokens_.size()) ++at_;
+  if (current().kind == TokenKind::kError) fail(current().text);
+}
+
 Node* Parser::make(NodeKind kind, int line) {
-  Node& node = program_.nodes.emplace_back();
+  Node& node = *program_.nodes.add();
   node.kind = kind;
   node.line = line;
+  node.column = current().column;
   return &node;
+}
+
+Node* Parser::operation(Operator op, NodeKind kind, Node* left, Node* right) {
+  Node* node = make(kind, left->line);
+  node->column = left->column;
+  node->op = op;
+  node->first = left;
+  node->second = right;
+  return node;
+}
+
+// The part of a node that few have.
+Rest& Parser::rest(Node* node) {
+  if (!node->rest) node->rest = program_.rests.add();
+  return *node->rest;
+}
+
+void Parser::assigns(int name) {
+  program_.is_assigned[static_cast<std::size_t>(name)] = true;
 }
 
 bool Parser::skip_operator(std::string_view op) {
@@ -81,7 +146,7 @@ bool Parser::skip_name(std::string_view name) {
 
 std::string Parser::expect_name() {
   if (current().kind != TokenKind::kName) {
-    fail("expected token 'name', got '" + describe(current()) + "'");
+    fail_expected("name");
     return {};
   }
   std::string name = current().text;
@@ -90,15 +155,17 @@ std::string Parser::expect_name() {
 }
 
 void Parser::expect_operator(std::string_view op) {
-  if (!skip_operator(op)) fail("expected token '" + std::string(op) + "', got '" + describe(current()) + "'");
+  if (!skip_operator(op)) fail_expected(op);
 }
 
-void Parser::use_name(Node* node) {
-  node->name = program_.intern(node->text);
+void Parser::use_name(Node* node, const std::string& name) {
+  node->name = program_.intern(name);
+  if (name == "loop") names_loop_ = true;
   if (macros_.empty()) return;
-  if (node->text == "varargs") macros_.back()->uses_varargs = true;
-  if (node->text == "kwargs") macros_.back()->uses_kwargs = true;
-  if (node->text == "caller") macros_.back()->uses_caller = true;
+  Signature& signature = *rest(macros_.back()).signature;
+  if (name == "varargs") signature.uses_varargs = true;
+  if (name == "kwargs") signature.uses_kwargs = true;
+  if (name == "caller") signature.uses_caller = true;
 }
 
 Node* Parser::expression(bool with_condition) {
@@ -115,7 +182,7 @@ Node* Parser::condition() {
     Node* node = make(NodeKind::kCondition, line);
     Node* test = or_();
     Node* otherwise = skip_name("else") ? condition() : nullptr;
-    node->children = {test, value, otherwise};
+    rest(node).children = program_.list({test, value, otherwise});
     value = node;
     unknown_.resize(unknown_before);
   }
@@ -127,7 +194,8 @@ Node* Parser::or_() {
   while (at_name("or")) {
     Node* node = make(NodeKind::kOr, current().line);
     next();
-    node->children = {left, and_()};
+    node->first = left;
+    node->second = and_();
     left = node;
   }
   return left;
@@ -138,7 +206,8 @@ Node* Parser::and_() {
   while (at_name("and")) {
     Node* node = make(NodeKind::kAnd, current().line);
     next();
-    node->children = {left, not_()};
+    node->first = left;
+    node->second = not_();
     left = node;
   }
   return left;
@@ -149,79 +218,98 @@ Node* Parser::not_() {
   if (failed()) return fail("");
   if (!at_name("not")) return compare();
   Node* node = make(NodeKind::kUnary, current().line);
-  node->text = "not";
+  node->op = Operator::kNot;
   next();
-  node->children = {not_()};
+  node->first = not_();
   return node;
 }
 
 Node* Parser::compare() {
-  Node* left = sum();
-  Node* node = nullptr;
+  static constexpr std::pair<std::string_view, Operator> kOperators[] = {
+      {"==", Operator::kEqual},     {"!=", Operator::kUnequal}, {"<", Operator::kLess},
+      {"<=", Operator::kLessEqual}, {">", Operator::kGreater},  {">=", Operator::kGreaterEqual}};
+  Node* node = sum();
+  std::vector<Operator> operators;
+  std::vector<Node*> operands;
   for (;;) {
-    std::string op;
+    std::optional<Operator> op;
     if (current().kind == TokenKind::kOperator) {
-      for (const char* known : {"==", "!=", "<", "<=", ">", ">="})
-        if (current().text == known) op = known;
-      if (!op.empty()) next();
+      for (const auto& [text, known] : kOperators)
+        if (current().text == text) op = known;
+      if (op) next();
     } else if (skip_name("in")) {
-      op = "in";
+      op = Operator::kIn;
     } else if (at_name("not") && look().kind == TokenKind::kName && look().text == "in") {
       next();
       next();
-      op = "not in";
+      op = Operator::kNotIn;
     }
-    if (op.empty()) return node ? node : left;
-    if (!node) {
-      node = make(NodeKind::kCompare, current().line);
-      node->children = {left};
-    }
-    node->names.push_back(op);
-    node->children.push_back(sum());
+    if (!op) break;
+    operators.push_back(*op);
+    operands.push_back(sum());
   }
+  if (operands.empty()) return node;
+  node = operation(operators[0], NodeKind::kCompare, node, operands[0]);
+  if (operands.size() == 1) return node;
+  rest(node).children = program_.list({operands.begin() + 1, operands.end()});
+  Operator* kept = program_.operators.add(operands.size() - 1);
+  std::copy(operators.begin() + 1, operators.end(), kept);
+  rest(node).operators = kept;
+  return node;
 }
 
 Node* Parser::sum() {
   Node* left = concat();
-  while (at_operator("+") || at_operator("-")) {
-    Node* node = make(NodeKind::kBinary, current().line);
-    node->text = current().text;
-    next();
-    node->children = {left, concat()};
-    left = node;
+  std::vector<Node*> operands = {left};  // of the + before here
+  const auto added = [&] {
+    if (operands.size() == 1) return operands[0];
+    Node* node = operation(Operator::kAdd, NodeKind::kSum, operands[0], nullptr);
+    rest(node).children = program_.list(operands);
+    return node;
+  };
+  for (;;) {
+    if (skip_operator("+")) {
+      operands.push_back(concat());
+    } else if (skip_operator("-")) {
+      left = added();
+      operands = {operation(Operator::kSubtract, NodeKind::kBinary, left, concat())};
+    } else {
+      return added();
+    }
   }
-  return left;
 }
 
 Node* Parser::concat() {
   Node* left = product();
   if (!at_operator("~")) return left;
-  Node* node = make(NodeKind::kConcat, current().line);
-  node->children = {left};
-  while (skip_operator("~")) node->children.push_back(product());
+  std::vector<Node*> parts = {left};
+  while (skip_operator("~")) parts.push_back(product());
+  Node* node = operation(Operator::kAdd, NodeKind::kConcat, left, nullptr);
+  rest(node).children = program_.list(parts);
   return node;
 }
 
 Node* Parser::product() {
+  static constexpr std::pair<std::string_view, Operator> kOperators[] = {{"*", Operator::kMultiply},
+                                                                         {"/", Operator::kDivide},
+                                                                         {"//", Operator::kFloorDivide},
+                                                                         {"%", Operator::kModulo}};
   Node* left = power();
-  while (at_operator("*") || at_operator("/") || at_operator("//") || at_operator("%")) {
-    Node* node = make(NodeKind::kBinary, current().line);
-    node->text = current().text;
+  for (;;) {
+    const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                     [&](const auto& entry) { return at_operator(entry.first); });
+    if (found == std::end(kOperators)) return left;
     next();
-    node->children = {left, power()};
-    left = node;
+    Node* right = power();
+    left = operation(found->second, NodeKind::kBinary, left, right);
   }
-  return left;
 }
 
 Node* Parser::power() {
   Node* left = unary();
-  while (at_operator("**")) {
-    Node* node = make(NodeKind::kBinary, current().line);
-    node->text = "**";
-    next();
-    node->children = {left, unary()};
-    left = node;
+  while (skip_operator("**")) {
+    Node* right = unary();
+    left = operation(Operator::kPower, NodeKind::kBinary, left, right);
   }
   return left;
 }
@@ -232,9 +320,9 @@ Node* Parser::unary(bool with_filter) {
   Node* node = nullptr;
   if (at_operator("-") || at_operator("+")) {
     node = make(NodeKind::kUnary, current().line);
-    node->text = current().text;
+    node->op = at_operator("-") ? Operator::kNegate : Operator::kPlus;
     next();
-    node->children = {unary(false)};
+    node->first = unary(false);
   } else {
     node = primary();
   }
@@ -275,14 +363,17 @@ Node* Parser::subscript(Node* object) {
     next();
     if (token.kind == TokenKind::kName) {
       Node* node = make(NodeKind::kAttribute, line);
-      node->text = token.text;
-      node->children = {object};
+      node->attribute = program_.attribute(token.text);
+      node->first = object;
+      node->column = object->column;
       return node;
     }
     if (token.kind != TokenKind::kInteger) return fail("expected name or number", token.line);
     --at_;
     Node* node = make(NodeKind::kItem, line);
-    node->children = {object, integer_literal(token)};
+    node->first = object;
+    node->column = object->column;
+    node->second = integer_literal(token);
     return node;
   }
   next();  // "["
@@ -290,13 +381,16 @@ Node* Parser::subscript(Node* object) {
   if (!at_operator(":")) {
     if (at_operator(",")) {
       Node* key = make(NodeKind::kTuple, line);
-      key->children = {first};
-      while (skip_operator(",") && !at_operator("]")) key->children.push_back(expression());
+      std::vector<Node*> parts = {first};
+      while (skip_operator(",") && !at_operator("]")) parts.push_back(expression());
+      rest(key).children = program_.list(parts);
       first = key;
     }
     expect_operator("]");
     Node* node = make(NodeKind::kItem, line);
-    node->children = {object, first};
+    node->first = object;
+    node->column = object->column;
+    node->second = first;
     return node;
   }
   next();  // ":"
@@ -305,82 +399,9 @@ Node* Parser::subscript(Node* object) {
   if (skip_operator(":") && !at_operator("]")) step = expression();
   expect_operator("]");
   Node* node = make(NodeKind::kSlice, line);
-  node->children = {object, first, stop, step};
+  node->column = object->column;
+  rest(node).children = program_.list({object, first, stop, step});
   return node;
-}
-
-void Parser::call_arguments(CallArguments& arguments) {
-  expect_operator("(");
-  bool is_first = true;
-  while (!failed() && !at_operator(")")) {
-    if (!is_first) expect_operator(",");
-    is_first = false;
-    if (at_operator(")")) break;
-    if (skip_operator("**")) {
-      arguments.double_star = expression();
-    } else if (skip_operator("*")) {
-      arguments.star = expression();
-    } else if (current().kind == TokenKind::kName && look().kind == TokenKind::kOperator &&
-               look().text == "=") {
-      std::string name = expect_name();
-      next();
-      arguments.named.emplace_back(std::move(name), expression());
-    } else {
-      if (!arguments.named.empty() || arguments.star || arguments.double_star)
-        fail("invalid syntax for function call expression");
-      arguments.positional.push_back(expression());
-    }
-  }
-  expect_operator(")");
-}
-
-Node* Parser::call(Node* callee) {
-  Node* node = make(NodeKind::kCall, current().line);
-  node->children = {callee};
-  call_arguments(node->arguments);
-  return node;
-}
-
-Node* Parser::filters(Node* value, bool first_without_pipe) {
-  while (!failed() && (at_operator("|") || first_without_pipe)) {
-    if (!first_without_pipe) next();
-    first_without_pipe = false;
-    Node* node = make(NodeKind::kFilter, current().line);
-    node->text = expect_name();
-    while (skip_operator(".")) node->text += "." + expect_name();
-    node->children = {value};
-    if (at_operator("(")) call_arguments(node->arguments);
-    if (!is_known_filter(node->text) && soft_ == 0)
-      unknown_.emplace_back("No filter named '" + node->text + "'.", node->line);
-    value = node;
-  }
-  return value;
-}
-
-Node* Parser::test(Node* value) {
-  next();  // "is"
-  const int line = current().line;
-  const bool is_negated = skip_name("not");
-  Node* node = make(NodeKind::kTest, line);
-  node->text = expect_name();
-  while (skip_operator(".")) node->text += "." + expect_name();
-  node->children = {value};
-  const TokenKind kind = current().kind;
-  if (at_operator("(")) {
-    call_arguments(node->arguments);
-  } else if ((kind == TokenKind::kName && !at_name("else") && !at_name("or") && !at_name("and")) ||
-             kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat ||
-             at_operator("[") || at_operator("{")) {
-    if (at_name("is")) return fail("You cannot chain multiple tests with is");
-    node->arguments.positional.push_back(postfix(primary()));
-  }
-  if (!is_known_test(node->text) && soft_ == 0)
-    unknown_.emplace_back("No test named '" + node->text + "'.", node->line);
-  if (!is_negated) return node;
-  Node* negation = make(NodeKind::kUnary, line);
-  negation->text = "not";
-  negation->children = {node};
-  return negation;
 }
 
 }  // namespace plimsoll::text::jinja

@@ -27,7 +27,7 @@ class Parser {
 
  private:
   // statements (parser_statements.cpp)
-  std::vector<Node*> body(const std::vector<std::string_view>& ends, bool drop_needle);
+  NodeList body(const std::vector<std::string_view>& ends, bool drop_needle);
   void output(std::vector<Node*>& nodes);
   Node* statement();
   Node* if_statement();
@@ -36,11 +36,12 @@ class Parser {
   Node* macro_statement();
   Node* call_block();
   Node* with_statement();
+  Node* autoescape_statement();
   Node* scope_statement(std::string_view end, bool has_argument);
   void signature(Node* macro);
   Node* assign_target(bool with_tuple, bool with_namespace, bool stops_at_in);
   Node* single_target(bool with_namespace);
-  std::vector<Node*> inner_body(std::string_view end);
+  NodeList inner_body(std::string_view end);
   Node* loop_jump(NodeKind kind);
 
   // expressions (parser.cpp)
@@ -59,7 +60,7 @@ class Parser {
   Node* filter_chain(Node* node);
   Node* subscript(Node* node);
   Node* call(Node* callee);
-  void call_arguments(CallArguments& arguments);
+  const CallArguments* call_arguments();
   Node* filters(Node* node, bool first_without_pipe);
   Node* test(Node* node);
   // literals (parser_literals.cpp)
@@ -80,16 +81,18 @@ class Parser {
   }
   bool skip_operator(std::string_view op);
   bool skip_name(std::string_view name);
-  void next() {
-    if (at_ + 1 < tokens_.size()) ++at_;
-  }
+  void next();
   std::string expect_name();
   void expect_operator(std::string_view op);
   void expect_block_end();
   Node* fail(std::string message, int line = 0, std::string type = "TemplateSyntaxError");
   bool failed() const { return error_.has_value(); }
   Node* make(NodeKind kind, int line);
-  void use_name(Node* node);
+  Node* operation(Operator op, NodeKind kind, Node* left, Node* right);
+  Rest& rest(Node* node);
+  void assigns(int name);
+  void use_name(Node* node, const std::string& name);
+  Node* fail_expected(std::string_view what);
   Node* fail_unknown_tag(const std::string* name);
   static std::string describe(const Token& token);
 
@@ -103,17 +106,16 @@ class Parser {
   Program& program_;
   std::size_t at_ = 0;
   int depth_ = 0;
-  int soft_ = 0;        // inside an if: unknown filters fail when they run, not when they are parsed
-  int loop_depth_ = 0;  // break and continue need a loop
-  std::vector<std::pair<std::string, int>> unknown_;  // unknown filters and tests met outside conditions
-  std::vector<Node*> macros_;                         // open macros, innermost last
-  std::vector<std::vector<std::string_view>> ends_;   // tags that each open body may end with
-  std::vector<std::string> tags_;                     // open statements, for messages
+  int soft_ = 0;             // inside an if: unknown filters fail when they run, not when they are parsed
+  int loop_depth_ = 0;       // break and continue need a loop
+  bool names_loop_ = false;  // "loop" was named since the innermost for began
+  std::vector<std::pair<std::string, const Node*>>
+      unknown_;                                      // unknown filters and tests met outside conditions
+  std::vector<Node*> macros_;                        // open macros, innermost last
+  std::vector<std::vector<std::string_view>> ends_;  // tags that each open body may end with
+  std::vector<std::string> blocks_;                  // names of blocks met so far
+  std::vector<std::string> tags_;                    // open statements, for messages
   std::optional<TemplateError> error_;
 };
-
-/// True when an expression filter or test of this name exists (filters.cpp, tests.cpp).
-bool is_known_filter(std::string_view name);
-bool is_known_test(std::string_view name);
 
 }  // namespace plimsoll::text::jinja

@@ -12,6 +12,7 @@ Node* Parser::primary() {
   if (token.kind == TokenKind::kName) {
     next();
     Node* node = make(NodeKind::kConstant, token.line);
+    node->column = token.column;
     if (token.text == "true" || token.text == "True")
       node->constant = true;
     else if (token.text == "false" || token.text == "False")
@@ -20,8 +21,7 @@ Node* Parser::primary() {
       node->constant = None{};
     else {
       node->kind = NodeKind::kName;
-      node->text = token.text;
-      use_name(node);
+      use_name(node, token.text);
     }
     return node;
   }
@@ -50,15 +50,22 @@ Node* Parser::string_literal() {
     text += current().text;
     next();
   }
-  node->constant = std::move(text);
+  node->constant = program_.text(std::move(text));
   return node;
 }
 
 Node* Parser::integer_literal(const Token& token) {
   next();
   Node* node = make(NodeKind::kConstant, token.line);
+  node->column = token.column;
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
+  std::string_view digits = token.text;
+  int base = 10;
+  if (digits.size() > 2 && digits[0] == '0' && digits[1] > '9') {
+    base = digits[1] == 'x' || digits[1] == 'X' ? 16 : digits[1] == 'o' || digits[1] == 'O' ? 8 : 2;
+    digits.remove_prefix(2);
+  }
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   if (error != std::errc{}) return fail("integer is too large: " + token.text, token.line, "LimitError");
   node->constant = value;
   return node;
@@ -66,27 +73,31 @@ Node* Parser::integer_literal(const Token& token) {
 
 Node* Parser::list_literal() {
   Node* node = make(NodeKind::kList, current().line);
+  std::vector<Node*> items;
   next();
   while (!failed() && !at_operator("]")) {
-    if (!node->children.empty()) expect_operator(",");
+    if (!items.empty()) expect_operator(",");
     if (at_operator("]")) break;
-    node->children.push_back(expression());
+    items.push_back(expression());
   }
   expect_operator("]");
+  rest(node).children = program_.list(items);
   return node;
 }
 
 Node* Parser::dict_literal() {
   Node* node = make(NodeKind::kDict, current().line);
+  std::vector<Node*> parts;
   next();
   while (!failed() && !at_operator("}")) {
-    if (!node->children.empty()) expect_operator(",");
+    if (!parts.empty()) expect_operator(",");
     if (at_operator("}")) break;
-    node->children.push_back(expression());
+    parts.push_back(expression());
     expect_operator(":");
-    node->children.push_back(expression());
+    parts.push_back(expression());
   }
   expect_operator("}");
+  rest(node).children = program_.list(parts);
   return node;
 }
 
@@ -106,7 +117,7 @@ Node* Parser::tuple(bool with_condition, bool in_parentheses, std::string_view e
   if (!is_tuple && !items.empty()) return items[0];
   if (!is_tuple && !in_parentheses) return fail("Expected an expression, got '" + describe(current()) + "'");
   Node* node = make(NodeKind::kTuple, line);
-  node->children = std::move(items);
+  rest(node).children = program_.list(items);
   return node;
 }
 

@@ -7,20 +7,35 @@
 namespace plimsoll::text::jinja {
 
 void Parser::run() {
+  program_.id_loop = program_.intern("loop");
+  program_.id_caller = program_.intern("caller");
+  program_.id_kwargs = program_.intern("kwargs");
+  program_.id_varargs = program_.intern("varargs");
+  for (const int id : {program_.id_loop, program_.id_caller, program_.id_kwargs, program_.id_varargs})
+    assigns(id);
+  if (current().kind == TokenKind::kError) fail(current().text);
   program_.body = body({}, false);
-  if (!failed() && !unknown_.empty()) fail(unknown_[0].first, unknown_[0].second);
+  if (!failed() && !unknown_.empty()) {
+    fail(unknown_[0].first, unknown_[0].second->line, "TemplateAssertionError");
+    error_->column = unknown_[0].second->column;
+  }
+  if (failed()) return;  // names may be missing
+  program_.nodes.for_each([&](Node& node) {
+    node.is_global =
+        node.kind == NodeKind::kName && !program_.is_assigned[static_cast<std::size_t>(node.name)];
+  });
 }
 
 void Parser::expect_block_end() {
   if (current().kind != TokenKind::kBlockEnd) {
-    fail("expected token 'end of statement block', got '" + describe(current()) + "'");
+    fail_expected("end of statement block");
     return;
   }
   next();
 }
 
 // Nodes up to one of the `ends` tags, which becomes the current token (or is passed with drop_needle).
-std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool drop_needle) {
+NodeList Parser::body(const std::vector<std::string_view>& ends, bool drop_needle) {
   const Depth depth(*this);
   std::vector<Node*> nodes;
   if (!ends.empty()) ends_.push_back(ends);
@@ -31,7 +46,7 @@ std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool 
     }
     if (current().kind == TokenKind::kData) {
       Node* node = make(NodeKind::kText, current().line);
-      node->text = current().text;
+      node->constant = program_.text(current().text);
       nodes.push_back(node);
       next();
     } else if (current().kind == TokenKind::kVariableBegin) {
@@ -46,7 +61,7 @@ std::vector<Node*> Parser::body(const std::vector<std::string_view>& ends, bool 
     }
   }
   if (!ends.empty()) ends_.pop_back();
-  return nodes;
+  return program_.list(nodes);
 }
 
 // An unknown tag, or the end of the template (no name) inside an open statement.
@@ -74,15 +89,14 @@ void Parser::output(std::vector<Node*>& nodes) {
   next();
   Node* value = tuple(true, false);
   Node* node = make(NodeKind::kOutput, value->line);
-  node->children = {value};
+  node->first = value;
   nodes.push_back(node);
-  if (!failed() && current().kind != TokenKind::kVariableEnd)
-    fail("expected token 'end of print statement', got '" + describe(current()) + "'");
+  if (!failed() && current().kind != TokenKind::kVariableEnd) fail_expected("end of print statement");
   next();
 }
 
 // The body of a tag that closes with `end`: "%} ... {% end %}", in a new scope for unknown filters.
-std::vector<Node*> Parser::inner_body(std::string_view end) {
+NodeList Parser::inner_body(std::string_view end) {
   expect_block_end();
   const int soft = std::exchange(soft_, 0);
   auto nodes = body({end}, true);
@@ -112,18 +126,18 @@ Node* Parser::statement() {
   else if (skip_name("block"))
     node = scope_statement("endblock", true);
   else if (skip_name("autoescape"))
-    node = scope_statement("endautoescape", true);
+    node = autoescape_statement();
   else if (skip_name("break"))
     node = loop_jump(NodeKind::kBreak);
   else if (skip_name("continue"))
     node = loop_jump(NodeKind::kContinue);
   else if (skip_name("print")) {
     node = make(NodeKind::kOutput, tag.line);
-    node->children = {tuple(true, false)};
+    node->first = tuple(true, false);
   } else if (skip_name("filter")) {
     node = make(NodeKind::kFilterBlock, tag.line);
-    node->children = {filters(nullptr, true)};
-    node->body = inner_body("endfilter");
+    node->first = filters(nullptr, true);
+    rest(node).body = inner_body("endfilter");
   } else if (tag.text == "extends" || tag.text == "include" || tag.text == "import" || tag.text == "from") {
     return fail("a chat template is one text: there is no loader for '" + tag.text + "'", 0, "TypeError");
   } else {
@@ -137,7 +151,8 @@ Node* Parser::statement() {
 
 Node* Parser::loop_jump(NodeKind kind) {
   if (loop_depth_ == 0)
-    return fail("'" + std::string(kind == NodeKind::kBreak ? "break" : "continue") + "' outside loop");
+    return fail(kind == NodeKind::kBreak ? "'break' outside loop" : "'continue' not properly in loop", 0,
+                "SyntaxError");
   return make(kind, current().line);
 }
 
@@ -146,19 +161,19 @@ Node* Parser::if_statement() {
   Node* branch = node;
   ++soft_;
   while (!failed()) {
-    branch->children = {tuple(false, false)};
+    branch->first = tuple(false, false);
     expect_block_end();
-    branch->body = body({"elif", "else", "endif"}, false);
+    rest(branch).body = body({"elif", "else", "endif"}, false);
     if (at_name("elif")) {
       Node* other = make(NodeKind::kIf, current().line);
       next();
-      branch->else_body = {other};
+      rest(branch).else_body = program_.list({other});
       branch = other;
       continue;
     }
     if (skip_name("else")) {
       expect_block_end();
-      branch->else_body = body({"endif"}, false);
+      rest(branch).else_body = body({"endif"}, false);
     }
     next();  // endif
     break;
@@ -169,20 +184,25 @@ Node* Parser::if_statement() {
 
 Node* Parser::for_statement() {
   Node* node = make(NodeKind::kFor, current().line);
-  node->target = assign_target(true, false, true);
-  if (!skip_name("in")) fail("expected token 'in', got '" + describe(current()) + "'");
+  const bool outer_names_loop = names_loop_;
+  rest(node).target = assign_target(true, false, true);
+  if (!skip_name("in")) fail_expected("in");
   Node* iterable = tuple(false, false, "recursive");
   Node* filter = skip_name("if") ? expression() : nullptr;
-  node->children = {iterable, filter};
+  node->first = iterable;
+  node->second = filter;
   node->is_recursive = skip_name("recursive");
   expect_block_end();
   const int soft = std::exchange(soft_, 0);
   ++loop_depth_;
-  node->body = body({"endfor", "else"}, false);
+  names_loop_ = false;
+  rest(node).body = body({"endfor", "else"}, false);
+  node->uses_loop = names_loop_ || node->is_recursive;
+  names_loop_ = names_loop_ || outer_names_loop;
   --loop_depth_;
   if (skip_name("else")) {
     expect_block_end();
-    node->else_body = body({"endfor"}, false);
+    rest(node).else_body = body({"endfor"}, false);
   }
   next();  // endfor
   soft_ = soft;
@@ -192,16 +212,17 @@ Node* Parser::for_statement() {
 Node* Parser::single_target(bool with_namespace) {
   const Token token = current();
   Node* node = make(NodeKind::kName, token.line);
-  node->text = expect_name();
+  const std::string name = expect_name();
   if (failed()) return node;
   if (with_namespace && skip_operator(".")) {
     node->kind = NodeKind::kNamespaceRef;
-    node->names = {expect_name()};
+    node->attribute = program_.attribute(expect_name());
   } else {
     for (const char* reserved : {"true", "false", "none", "True", "False", "None"})
       if (token.text == reserved) return fail("can't assign to 'const'", token.line);
   }
-  node->name = program_.intern(node->text);
+  node->name = program_.intern(name);
+  if (node->kind == NodeKind::kName) assigns(node->name);
   return node;
 }
 
@@ -214,6 +235,16 @@ Node* Parser::assign_target(bool with_tuple, bool with_namespace, bool stops_at_
     if (!items.empty() && (current().kind == TokenKind::kBlockEnd || at_operator("=") || at_operator(")") ||
                            (stops_at_in && at_name("in"))))
       break;
+    const TokenKind kind = current().kind;
+    if (kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat)
+      return fail(items.empty() ? "can't assign to 'const'" : "can't assign to 'tuple'");
+    if (kind == TokenKind::kBlockEnd || kind == TokenKind::kEnd)
+      return kind == TokenKind::kEnd ? fail("unexpected 'end of template'")
+                                     : fail("Expected an expression, got '" + describe(current()) + "'");
+    if (kind == TokenKind::kOperator && !at_operator("("))
+      return fail(at_operator("[")   ? "can't assign to 'list'"
+                  : at_operator("{") ? "can't assign to 'dict'"
+                                     : "unexpected '" + describe(current()) + "'");
     if (skip_operator("(")) {
       items.push_back(assign_target(true, with_namespace, false));
       expect_operator(")");
@@ -225,33 +256,34 @@ Node* Parser::assign_target(bool with_tuple, bool with_namespace, bool stops_at_
   }
   if (!is_tuple && !items.empty()) return items[0];
   Node* node = make(NodeKind::kTuple, line);
-  node->children = std::move(items);
+  rest(node).children = program_.list(items);
   return node;
 }
 
 Node* Parser::set_statement() {
   Node* node = make(NodeKind::kSet, current().line);
-  node->target = assign_target(true, true, false);
+  node->second = assign_target(true, true, false);
   if (skip_operator("=")) {
-    node->children = {tuple(true, false)};
+    node->first = tuple(true, false);
     return node;
   }
   node->kind = NodeKind::kSetBlock;
-  node->children = {at_operator("|") ? filters(nullptr, false) : nullptr};
-  node->body = inner_body("endset");
+  if (at_operator("|")) node->first = filters(nullptr, false);
+  rest(node).body = inner_body("endset");
   return node;
 }
 
 // "(a, b=1)" of a macro or call block.
 void Parser::signature(Node* macro) {
+  Signature& taken = *rest(macro).signature;
   expect_operator("(");
   while (!failed() && !at_operator(")")) {
-    if (!macro->parameters.empty()) expect_operator(",");
+    if (!taken.names.empty()) expect_operator(",");
     Node* parameter = single_target(false);
-    macro->parameters.push_back(parameter->name);
+    taken.names.push_back(parameter->name);
     if (skip_operator("="))
-      macro->defaults.push_back(expression());
-    else if (!macro->defaults.empty())
+      taken.defaults.push_back(expression());
+    else if (!taken.defaults.empty())
       fail("non-default argument follows default argument");
   }
   expect_operator(")");
@@ -259,13 +291,13 @@ void Parser::signature(Node* macro) {
 
 Node* Parser::macro_statement() {
   Node* node = make(NodeKind::kMacro, current().line);
+  rest(node).signature = &program_.signatures.emplace_back();
   const Node* name = single_target(false);
-  node->text = name->text;
   node->name = name->name;
   macros_.push_back(node);
   const int loops = std::exchange(loop_depth_, 0);
   signature(node);
-  node->body = inner_body("endmacro");
+  rest(node).body = inner_body("endmacro");
   loop_depth_ = loops;
   macros_.pop_back();
   return node;
@@ -273,16 +305,17 @@ Node* Parser::macro_statement() {
 
 Node* Parser::call_block() {
   Node* node = make(NodeKind::kCallBlock, current().line);
-  node->text = "caller";
+  rest(node).signature = &program_.signatures.emplace_back();
+  node->name = program_.id_caller;
   macros_.push_back(node);
   if (at_operator("(")) signature(node);
   macros_.pop_back();
   Node* callee = expression();
   if (!failed() && callee->kind != NodeKind::kCall) return fail("expected call");
-  node->children = {callee};
+  node->first = callee;
   macros_.push_back(node);
   const int loops = std::exchange(loop_depth_, 0);
-  node->body = inner_body("endcall");
+  rest(node).body = inner_body("endcall");
   loop_depth_ = loops;
   macros_.pop_back();
   return node;
@@ -290,21 +323,37 @@ Node* Parser::call_block() {
 
 Node* Parser::with_statement() {
   Node* node = make(NodeKind::kWith, current().line);
+  rest(node).signature = &program_.signatures.emplace_back();
+  std::vector<Node*> values;
   while (!failed() && current().kind != TokenKind::kBlockEnd) {
-    if (!node->parameters.empty()) expect_operator(",");
-    node->parameters.push_back(single_target(false)->name);
+    if (!values.empty()) expect_operator(",");
+    rest(node).signature->names.push_back(single_target(false)->name);
     expect_operator("=");
-    node->children.push_back(expression());
+    values.push_back(expression());
   }
-  node->body = inner_body("endwith");
+  rest(node).children = program_.list(values);
+  rest(node).body = inner_body("endwith");
   return node;
+}
+
+// Nothing is escaped in a chat template, so that only the tag that says so can be run.
+Node* Parser::autoescape_statement() {
+  const Node* value = expression();
+  if (!failed() && (value->kind != NodeKind::kConstant || value->constant.is_true()))
+    return fail("the tag 'autoescape' is not supported", value->line);
+  return scope_statement("endautoescape", false);
 }
 
 Node* Parser::scope_statement(std::string_view end, bool has_argument) {
   Node* node = make(NodeKind::kScope, current().line);
-  // A block's name, autoescape's expression: nothing to extend and nothing to escape in a chat template.
+  // A block's name: there is nothing to extend in a chat template.
+  if (has_argument && current().kind == TokenKind::kName) {
+    if (std::find(blocks_.begin(), blocks_.end(), current().text) != blocks_.end())
+      return fail("block '" + current().text + "' defined twice", 0, "TemplateAssertionError");
+    blocks_.push_back(current().text);
+  }
   while (has_argument && current().kind != TokenKind::kBlockEnd && current().kind != TokenKind::kEnd) next();
-  node->body = inner_body(end);
+  rest(node).body = inner_body(end);
   if (has_argument && current().kind == TokenKind::kName) next();  // {% endblock name %}
   return node;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "text/jinja/callable.h"
 #include "text/unicode.h"
@@ -15,13 +16,27 @@
 namespace plimsoll::text::jinja {
 namespace {
 
+// Values share their parts, so that a small one may spell a text of any length: writing stops here, and
+// whoever counts the text refuses it.
+constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
+
 void append_repr(std::string& out, const Value& value);
 
 void append_string_repr(std::string& out, std::string_view text) {
   const bool has_single = text.find('\'') != std::string_view::npos;
   const char quote = has_single && text.find('"') == std::string_view::npos ? '"' : '\'';
   out += quote;
-  for (const char32_t c : to_code_points(text)) {
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && text[plain] >= ' ' && text[plain] <= '~' && text[plain] != quote &&
+           text[plain] != '\\')
+      ++plain;
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const DecodedChar next = decode_utf8(text);
+    const char32_t c = next.code_point;
+    text.remove_prefix(static_cast<std::size_t>(next.bytes));
     if (c == static_cast<char32_t>(quote) || c == '\\') {
       out += '\\';
       out += static_cast<char>(c);
@@ -43,7 +58,7 @@ void append_string_repr(std::string& out, std::string_view text) {
   out += quote;
 }
 
-void append_items(std::string& out, const std::vector<Value>& items) {
+void append_items(std::string& out, std::span<const Value> items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i) out += ", ";
     append_repr(out, items[i]);
@@ -92,7 +107,7 @@ void append_sequence(std::string& out, const Sequence& list) {
       out += "<generator object>";
       return;
     default:
-      out += type_name(Value(SequencePtr(SequencePtr(), &list)));
+      out += type_name(Value::borrowed(list));
       out += "([";
       append_items(out, list.items);
       out += "])";
@@ -100,6 +115,7 @@ void append_sequence(std::string& out, const Sequence& list) {
 }
 
 void append_repr(std::string& out, const Value& value) {
+  if (out.size() > kMaxTextBytes) return;
   if (const std::string* text = value.string()) {
     if (value.is_markup()) out += "Markup(";
     append_string_repr(out, *text);
@@ -139,6 +155,7 @@ class JsonWriter {
   JsonWriter(const JsonFormat& format, std::string& bad_type) : format_(format), bad_type_(bad_type) {}
 
   bool write(const Value& value, int level) {
+    if (out.size() > kMaxTextBytes) return true;
     if (const std::string* text = value.string())
       return append_json_text(out, *text, format_.ensure_ascii), true;
     if (value.is_none()) return out += "null", true;
@@ -177,7 +194,7 @@ class JsonWriter {
     return true;
   }
   bool write_dict(const Dict& dict, int level) {
-    std::vector<const std::pair<Value, Value>*> entries;
+    std::vector<const Dict::Entry*> entries;
     for (const auto& entry : dict.entries) entries.push_back(&entry);
     if (format_.sort_keys)
       std::stable_sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) {
@@ -230,6 +247,27 @@ std::string python_float(double value) {
   return fixed;
 }
 
+namespace {
+
+// A namespace may hold itself, so that one inside another is not opened.
+std::string namespace_repr(const Namespace& space) {
+  static thread_local int level = 0;
+  if (level >= 1) return "<Namespace {...}>";
+  ++level;
+  std::string out = "<Namespace {";
+  bool is_first = true;
+  for (const auto& [name, value] : space.attributes) {
+    if (!std::exchange(is_first, false)) out += ", ";
+    append_string_repr(out, name);
+    out += ": ";
+    append_repr(out, value);
+  }
+  --level;
+  return out + "}>";
+}
+
+}  // namespace
+
 std::string python_str(const Value& value) {
   if (const std::string* text = value.string()) return *text;
   if (value.is_undefined()) return "";
@@ -244,7 +282,7 @@ std::string python_str(const Value& value) {
     return (callable->kind == Callable::Kind::kMethod ? "<built-in method " : "<function ") + callable->name +
            ">";
   }
-  if (value.name_space()) return "<Namespace>";
+  if (const Namespace* space = value.name_space()) return namespace_repr(*space);
   if (const Loop* loop = value.loop())
     return fmt::format("<LoopContext {}/{}>", loop->position + 1, loop->items.size());
   return python_repr(value);

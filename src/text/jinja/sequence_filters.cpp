@@ -63,10 +63,7 @@ std::vector<Value> sorted(Interpreter& run, std::vector<Value> items, std::vecto
 }
 
 Value length(Interpreter& run, const Value& value, const Arguments&) {
-  if (value.is_undefined()) {
-    run.charge_steps(1);
-    return value.undefined()->is_unsafe && run.refuse_undefined(value) ? Value() : Value(0);
-  }
+  if (value.is_undefined()) return 0;
   if (value.string()) return static_cast<std::int64_t>(num_code_points(*value.string()));
   if (const Dict* dict = value.dict()) return static_cast<std::int64_t>(dict->entries.size());
   if (const Loop* loop = value.loop()) return static_cast<std::int64_t>(loop->items.size());
@@ -91,13 +88,13 @@ Value items_filter(Interpreter& run, const Value& value, const Arguments&) {
 
 Value first(Interpreter& run, const Value& value, const Arguments&) {
   std::vector<Value> items = run.elements(value);
-  return items.empty() ? Interpreter::undefined("No first item, sequence was empty.") : items.front();
+  return items.empty() ? Value::undefined("No first item, sequence was empty.") : items.front();
 }
 
 Value last(Interpreter& run, const Value& value, const Arguments&) {
   if (value.sequence(SequenceForm::kGenerator)) return run.type_error("'generator' object is not reversible");
   std::vector<Value> items = run.elements(value);
-  return items.empty() ? Interpreter::undefined("No last item, sequence was empty.") : items.back();
+  return items.empty() ? Value::undefined("No last item, sequence was empty.") : items.back();
 }
 
 Value join(Interpreter& run, const Value& value, const Arguments& given) {
@@ -106,10 +103,10 @@ Value join(Interpreter& run, const Value& value, const Arguments& given) {
   const std::string between = separator ? run.to_text(*separator) : "";
   std::string out;
   bool is_first = true;
-  for (const Value& element : run.elements(value)) {
+  for (const Value& element : run.iterate(value)) {
     if (!std::exchange(is_first, false)) out += between;
     out += run.to_text(attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
-    if (!run.charge_bytes(between.size())) return {};
+    if (!run.charge_bytes(between.size()) || !run.allows_length(out.size())) return {};
   }
   return run.string(std::move(out));
 }
@@ -127,10 +124,10 @@ Value map_filter(Interpreter& run, const Value& value, const Arguments& given) {
   std::string filter;
   if (!attribute) {
     filter = run.to_text(given.positional[0]);
-    rest.positional.assign(given.positional.begin() + 1, given.positional.end());
+    for (std::size_t i = 1; i < given.positional.size(); ++i) rest.positional.push_back(given.positional[i]);
     rest.named = given.named;
   }
-  for (const Value& element : run.elements(value)) {
+  for (const Value& element : run.iterate(value)) {
     if (!run.charge_steps(1)) return {};
     Value mapped = attribute ? path_value(run, element, *attribute) : run.apply_filter(filter, element, rest);
     out.push_back(mapped.is_undefined() && attribute && otherwise ? *otherwise : std::move(mapped));
@@ -152,8 +149,7 @@ Value select(Interpreter& run, const Value& value, const Arguments& given) {
   Arguments rest;
   if (used < given.positional.size()) {
     test = run.to_text(given.positional[used++]);
-    rest.positional.assign(given.positional.begin() + static_cast<std::ptrdiff_t>(used),
-                           given.positional.end());
+    for (; used < given.positional.size(); ++used) rest.positional.push_back(given.positional[used]);
     rest.named = given.named;
   }
   std::vector<Value> out;
@@ -166,18 +162,34 @@ Value select(Interpreter& run, const Value& value, const Arguments& given) {
   return run.sequence(std::move(out), SequenceForm::kGenerator);
 }
 
+// The key of sort: the values at all paths of "a,b.c", compared as lists.
+Value sort_keys(Interpreter& run, const Value& element, const Value& attribute, bool is_case_sensitive) {
+  std::vector<Value> keys;
+  const std::string* paths = attribute.string();
+  for (std::size_t at = 0; paths && at <= paths->size();) {
+    const std::size_t comma = std::min(paths->find(',', at), paths->size());
+    const Value path(paths->substr(at, comma - at));
+    keys.push_back(sort_key(run, element, &path, is_case_sensitive));
+    at = comma + 1;
+  }
+  if (!paths) keys.push_back(sort_key(run, element, &attribute, is_case_sensitive));
+  return run.sequence(std::move(keys));
+}
+
 Value sort_filter(Interpreter& run, const Value& value, const Arguments& given) {
   const bool is_case_sensitive = flag(given.get(1, "case_sensitive"));
   const Value* attribute = given.get(2, "attribute");
   std::vector<Value> items = run.elements(value), keys;
-  for (const Value& element : items) keys.push_back(sort_key(run, element, attribute, is_case_sensitive));
+  for (const Value& element : items)
+    keys.push_back(attribute && !attribute->is_none() ? sort_keys(run, element, *attribute, is_case_sensitive)
+                                                      : sort_key(run, element, nullptr, is_case_sensitive));
   return run.sequence(sorted(run, std::move(items), std::move(keys), flag(given.get(0, "reverse"))));
 }
 
 Value dictsort(Interpreter& run, const Value& value, const Arguments& given) {
   const Dict* dict = value.dict();
   if (run.refuse_undefined(value)) return {};
-  if (!dict) return run.type_error("'" + type_name(value) + "' object has no attribute 'items'");
+  if (!dict) return run.fail("AttributeError", "'" + type_name(value) + "' object has no attribute 'items'");
   const bool is_case_sensitive = flag(given.get(0, "case_sensitive"));
   const Value* by = given.get(1, "by");
   const bool by_value = by && by->string() && *by->string() == "value";
@@ -195,9 +207,8 @@ Value unique(Interpreter& run, const Value& value, const Arguments& given) {
   std::vector<Value> out, seen;
   for (Value& element : run.elements(value)) {
     Value key = sort_key(run, element, attribute, is_case_sensitive);
-    if (key.dict() || key.sequence(SequenceForm::kList))
-      return run.type_error("unhashable type: '" + type_name(key) + "'");
-    if (!run.charge_steps(static_cast<std::int64_t>(seen.size()) / 16 + 1)) return {};
+    if (key.is_unhashable()) return run.type_error("unhashable type: '" + type_name(key) + "'");
+    if (!run.charge_steps((static_cast<std::int64_t>(seen.size()) / 16 + 1) * key.weight())) return {};
     if (std::any_of(seen.begin(), seen.end(), [&](const Value& other) { return other.equals(key); }))
       continue;
     seen.push_back(std::move(key));
@@ -211,7 +222,7 @@ Value extreme(Interpreter& run, const Value& value, const Arguments& given) {
   const bool is_case_sensitive = flag(given.get(0, "case_sensitive"));
   const Value* attribute = given.get(1, "attribute");
   const std::vector<Value> items = run.elements(value);
-  if (items.empty()) return Interpreter::undefined("No aggregated item, sequence was empty.");
+  if (items.empty()) return Value::undefined("No aggregated item, sequence was empty.");
   std::size_t best = 0;
   Value best_key = sort_key(run, items[0], attribute, is_case_sensitive);
   for (std::size_t i = 1; i < items.size() && run.charge_steps(1); ++i) {
@@ -227,8 +238,8 @@ Value sum(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* attribute = given.get(0, "attribute");
   const Value* start = given.get(1, "start");
   Value total = start ? *start : Value(0);
-  for (const Value& element : run.elements(value)) {
-    total = run.binary("+", total,
+  for (const Value& element : run.iterate(value)) {
+    total = run.binary(Operator::kAdd, total,
                        attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
     if (run.failed()) return {};
   }
@@ -240,6 +251,8 @@ Value reverse(Interpreter& run, const Value& value, const Arguments&) {
     const std::u32string wide = to_code_points(*text);
     return run.string(to_utf8(std::u32string(wide.rbegin(), wide.rend())));
   }
+  if (!value.is_undefined() && !value.sequence() && !value.dict() && !value.loop())
+    return run.fail("FilterArgumentError", "argument must be iterable");
   std::vector<Value> items = run.elements(value);
   std::reverse(items.begin(), items.end());
   return run.sequence(std::move(items), SequenceForm::kGenerator);
@@ -268,18 +281,25 @@ Value batch(Interpreter& run, const Value& value, const Arguments& given) {
 Value groupby(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* attribute = given.get(0, "attribute");
   if (!attribute) return run.type_error("do_groupby() missing 1 required positional argument: 'attribute'");
+  const Value* otherwise = given.get(1, "default");
   const bool is_case_sensitive = flag(given.get(2, "case_sensitive"));
+  const auto grouper = [&](const Value& element) {
+    Value found = path_value(run, element, *attribute);
+    return found.is_undefined() && otherwise && !otherwise->is_none() ? *otherwise : found;
+  };
+  const auto key_of = [&](const Value& element) {
+    return is_case_sensitive ? grouper(element) : folded_case(run, grouper(element));
+  };
   std::vector<Value> items = run.elements(value), keys;
-  for (const Value& element : items) keys.push_back(sort_key(run, element, attribute, is_case_sensitive));
+  for (const Value& element : items) keys.push_back(key_of(element));
   std::vector<Value> groups, group;
   Value key;
   const auto finish = [&] {
     if (!group.empty())
-      groups.push_back(
-          make_tuple({path_value(run, group[0], *attribute), run.sequence(std::exchange(group, {}))}));
+      groups.push_back(make_tuple({grouper(group[0]), run.sequence(std::exchange(group, {}))}));
   };
   for (Value& element : sorted(run, std::move(items), std::move(keys), false)) {
-    Value next = sort_key(run, element, attribute, is_case_sensitive);
+    Value next = key_of(element);
     if (!group.empty() && !next.equals(key)) finish();
     key = std::move(next);
     group.push_back(std::move(element));
@@ -288,36 +308,56 @@ Value groupby(Interpreter& run, const Value& value, const Arguments& given) {
   return run.sequence(std::move(groups));
 }
 
+Value slice_filter(Interpreter& run, const Value& value, const Arguments& given) {
+  std::int64_t slices = 0;
+  const Value* count = given.get(0, "slices");
+  const Value* fill = given.get(1, "fill_with");
+  const std::vector<Value> items = run.elements(value);
+  if (run.failed()) return {};
+  if (!count || !count->as_int(slices)) return run.type_error("slice expects a number of slices");
+  if (slices == 0) return run.fail("ZeroDivisionError", "integer division or modulo by zero");
+  if (slices > kMaxBatch) return run.fail("LimitError", "slice makes too many lists");
+  std::vector<Value> out;
+  const auto size = static_cast<std::int64_t>(items.size());
+  for (std::int64_t i = 0, at = 0; i < slices && run.charge_steps(1); ++i) {
+    const std::int64_t length = size / slices + (i < size % slices ? 1 : 0);
+    std::vector<Value> part(items.begin() + at, items.begin() + at + length);
+    if (fill && !fill->is_none() && i >= size % slices) part.push_back(*fill);
+    out.push_back(run.sequence(std::move(part)));
+    at += length;
+  }
+  return run.sequence(std::move(out), SequenceForm::kGenerator);
+}
+
 constexpr std::array kSequenceFilters = {
-    FilterEntry{"batch", batch},
-    FilterEntry{"count", length},
-    FilterEntry{"dictsort", dictsort},
-    FilterEntry{"first", first},
-    FilterEntry{"groupby", groupby},
-    FilterEntry{"items", items_filter},
-    FilterEntry{"join", join},
-    FilterEntry{"last", last},
-    FilterEntry{"length", length},
-    FilterEntry{"list", list_filter},
-    FilterEntry{"map", map_filter},
-    FilterEntry{"max", extreme<true>},
-    FilterEntry{"min", extreme<false>},
-    FilterEntry{"reject", select<false, false>},
-    FilterEntry{"rejectattr", select<false, true>},
-    FilterEntry{"reverse", reverse},
-    FilterEntry{"select", select<true, false>},
-    FilterEntry{"selectattr", select<true, true>},
-    FilterEntry{"sort", sort_filter},
-    FilterEntry{"sum", sum},
-    FilterEntry{"unique", unique},
+    FilterEntry{"batch", batch, "linecount,fill_with"},
+    FilterEntry{"count", length, ""},
+    FilterEntry{"dictsort", dictsort, "case_sensitive,by,reverse"},
+    FilterEntry{"first", first, ""},
+    FilterEntry{"groupby", groupby, "attribute,default,case_sensitive"},
+    FilterEntry{"items", items_filter, ""},
+    FilterEntry{"join", join, "d,attribute"},
+    FilterEntry{"last", last, ""},
+    FilterEntry{"length", length, ""},
+    FilterEntry{"list", list_filter, ""},
+    FilterEntry{"map", map_filter, "*"},
+    FilterEntry{"max", extreme<true>, "case_sensitive,attribute"},
+    FilterEntry{"min", extreme<false>, "case_sensitive,attribute"},
+    FilterEntry{"reject", select<false, false>, "*"},
+    FilterEntry{"rejectattr", select<false, true>, "*"},
+    FilterEntry{"reverse", reverse, ""},
+    FilterEntry{"select", select<true, false>, "*"},
+    FilterEntry{"selectattr", select<true, true>, "*"},
+    FilterEntry{"slice", slice_filter, "slices,fill_with"},
+    FilterEntry{"sort", sort_filter, "reverse,case_sensitive,attribute"},
+    FilterEntry{"sum", sum, "attribute,start"},
+    FilterEntry{"unique", unique, "case_sensitive,attribute"},
 };
 
 }  // namespace
 
-Function sequence_filter(std::string_view name) {
-  for (const FilterEntry& entry : kSequenceFilters)
-    if (entry.name == name) return entry.function;
-  return nullptr;
+const FilterEntry* sequence_filter(std::string_view name) {
+  return entry_named(kSequenceFilters, name);
 }
 
 }  // namespace plimsoll::text::jinja

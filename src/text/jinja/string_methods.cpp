@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/utf8.h"
 #include "text/jinja/interpreter.h"
@@ -11,6 +12,13 @@
 
 namespace plimsoll::text::jinja {
 namespace {
+
+// Searching backwards may compare every byte of the part at every place.
+bool charge_backwards(Interpreter& run, std::string_view text, std::string_view part) {
+  constexpr double kComparedPerStep = 1024;
+  const double work = static_cast<double>(text.size()) * static_cast<double>(part.size()) / kComparedPerStep;
+  return run.charge_steps(static_cast<std::int64_t>(std::min(work, 1e15)));
+}
 
 constexpr std::int64_t kMaxPadding = 1'000'000;
 
@@ -25,18 +33,22 @@ Value like(Interpreter& run, const Value& self, std::string text) {
 template <Side kSide>
 Value strip_method(Interpreter& run, const Value& self, const Arguments& given) {
   const Value* characters = given.get(0, "chars");
-  if (characters && run.refuse_undefined(*characters)) return {};
   if (characters && !characters->is_none() && !characters->string())
-    return run.type_error("strip arg must be None or str");
-  return like(run, self,
-              std::string(strip(text_of(self), kSide, characters ? characters->string() : nullptr)));
+    return run.type_error(std::string(kSide == Side::kBoth   ? ""
+                                      : kSide == Side::kLeft ? "l"
+                                                             : "r") +
+                          "strip arg must be None or str");
+  const std::string* given_set = characters ? characters->string() : nullptr;
+  const std::string_view cut =
+      given_set ? strip(text_of(self), kSide, given_set) : trimmed(text_of(self), kSide);
+  return cut.size() == text_of(self).size() ? self : like(run, self, std::string(cut));
 }
 
 Value split_spaces(Interpreter& run, const Value& self, std::int64_t limit, bool from_right) {
   std::vector<Value> parts;
   std::string_view rest = text_of(self);
   for (;;) {
-    rest = strip(rest, from_right ? Side::kRight : Side::kLeft);
+    rest = trimmed(rest, from_right ? Side::kRight : Side::kLeft);
     if (rest.empty()) break;
     if (limit >= 0 && static_cast<std::int64_t>(parts.size()) == limit) {
       parts.push_back(like(run, self, std::string(rest)));
@@ -75,15 +87,15 @@ Value split_method(Interpreter& run, const Value& self, const Arguments& given) 
   std::int64_t limit = -1;
   if (maximum && !maximum->as_int(limit))
     return run.type_error("'" + type_name(*maximum) + "' object cannot be interpreted as an integer");
-  if (separator && run.refuse_undefined(*separator)) return {};
   if (!separator || separator->is_none()) return split_spaces(run, self, limit, kFromRight);
   const std::string* by = separator->string();
   if (!by) return run.type_error("must be str or None, not " + type_name(*separator));
   if (by->empty()) return run.fail("ValueError", "empty separator");
+  if (kFromRight && !charge_backwards(run, text_of(self), *by)) return {};
   std::vector<Value> parts;
   std::string_view rest = text_of(self);
   while (limit < 0 || static_cast<std::int64_t>(parts.size()) < limit) {
-    const std::size_t at = kFromRight ? rest.rfind(*by) : rest.find(*by);
+    const std::size_t at = kFromRight ? rest.rfind(*by) : find_text(rest, *by);
     if (at == std::string_view::npos || !run.charge_steps(1)) break;
     parts.push_back(
         like(run, self, std::string(kFromRight ? rest.substr(at + by->size()) : rest.substr(0, at))));
@@ -94,42 +106,62 @@ Value split_method(Interpreter& run, const Value& self, const Arguments& given) 
   return run.sequence(std::move(parts));
 }
 
+// The part of the text that "start" and "stop" at these positions select; nothing after an error or when the
+// start lies behind the end.
+std::optional<std::string_view> selected(Interpreter& run, std::string_view text, const Arguments& given,
+                                         std::size_t first) {
+  std::int64_t bounds[2] = {0, INT64_MAX};
+  for (std::size_t i = 0; i < 2 && first + i < given.positional.size(); ++i) {
+    const Value& bound = given.positional[first + i];
+    if (!bound.is_none() && !bound.as_int(bounds[i])) {
+      run.type_error("slice indices must be integers or None or have an __index__ method");
+      return std::nullopt;
+    }
+  }
+  if (bounds[0] == 0 && bounds[1] == INT64_MAX) return text;
+  const auto size = static_cast<std::int64_t>(num_code_points(text));
+  for (std::int64_t& bound : bounds)
+    if (bound < 0) bound = std::max<std::int64_t>(0, bound + size);
+  bounds[1] = std::min(bounds[1], size);
+  if (bounds[0] > bounds[1]) return std::nullopt;
+  const auto offset = [&](std::int64_t position) {
+    std::size_t at = 0;
+    for (; position > 0; --position) at += static_cast<std::size_t>(decode_utf8(text.substr(at)).bytes);
+    return at;
+  };
+  const std::size_t start = offset(bounds[0]);
+  return text.substr(start, offset(bounds[1]) - start);
+}
+
 template <bool kAtEnd>
 Value affix_method(Interpreter& run, const Value& self, const Arguments& given) {
   const std::string name = kAtEnd ? "endswith" : "startswith";
   if (given.positional.empty()) return run.type_error(name + "() takes at least 1 argument (0 given)");
   std::vector<Value> options = {given.positional[0]};
-  if (const Sequence* tuple = options[0].sequence(SequenceForm::kTuple)) options = tuple->items;
-  std::string_view text = text_of(self);
-  if (given.positional.size() > 1) {
-    std::int64_t start = 0;
-    if (!given.positional[1].as_int(start)) return run.type_error("slice indices must be integers or None");
-    const std::u32string wide = to_code_points(text);
-    if (start < 0) start = std::max<std::int64_t>(0, start + static_cast<std::int64_t>(wide.size()));
-    if (start > static_cast<std::int64_t>(wide.size())) return false;
-    std::size_t bytes = to_utf8(wide.substr(0, static_cast<std::size_t>(start))).size();
-    text.remove_prefix(bytes);
-  }
+  if (const Sequence* tuple = options[0].sequence(SequenceForm::kTuple))
+    options.assign(tuple->items.begin(), tuple->items.end());
+  else if (!options[0].is_string())
+    return run.type_error(name + " first arg must be str or a tuple of str, not " + type_name(options[0]));
+  const auto text = selected(run, text_of(self), given, 1);
+  if (run.failed()) return {};
   for (const Value& option : options) {
-    if (run.refuse_undefined(option)) return {};
     const std::string* affix = option.string();
     if (!affix)
-      return run.type_error(name + " first arg must be str or a tuple of str, not " + type_name(option));
-    if (kAtEnd ? text.ends_with(*affix) : text.starts_with(*affix)) return true;
+      return run.type_error("tuple for " + name + " must only contain str, not " + type_name(option));
+    if (text && (kAtEnd ? text->ends_with(*affix) : text->starts_with(*affix))) return true;
   }
   return false;
 }
 
-// The only argument as a string; fails otherwise.
-const std::string* one_string(Interpreter& run, const Arguments& given, const char* method) {
+// The first argument as a string; fails otherwise.
+const std::string* one_string(Interpreter& run, const Arguments& given, const char* method,
+                              const char* complaint = "must be str, not ") {
   if (given.positional.empty()) {
-    run.type_error(std::string(method) + "() takes exactly one argument (0 given)");
+    run.type_error(std::string(method) + "() takes at least 1 argument (0 given)");
     return nullptr;
   }
-  if (run.refuse_undefined(given.positional[0])) return nullptr;
   const std::string* text = given.positional[0].string();
-  if (!text)
-    run.type_error(std::string(method) + "() argument must be str, not " + type_name(given.positional[0]));
+  if (!text) run.type_error(complaint + type_name(given.positional[0]));
   return text;
 }
 
@@ -138,7 +170,6 @@ Value replace_method(Interpreter& run, const Value& self, const Arguments& given
     return run.type_error("replace expected at least 2 arguments, got " +
                           std::to_string(given.positional.size()));
   for (std::size_t i = 0; i < 2; ++i) {
-    if (run.refuse_undefined(given.positional[i])) return {};
     if (!given.positional[i].string())
       return run.type_error("replace() argument " + std::to_string(i + 1) + " must be str, not " +
                             type_name(given.positional[i]));
@@ -157,13 +188,19 @@ template <bool kFromRight>
 Value find_method(Interpreter& run, const Value& self, const Arguments& given) {
   const std::string* part = one_string(run, given, "find");
   if (!part) return {};
-  const std::size_t at = kFromRight ? text_of(self).rfind(*part) : text_of(self).find(*part);
-  if (at == std::string::npos) return -1;
-  return static_cast<std::int64_t>(num_code_points(std::string_view(text_of(self)).substr(0, at)));
+  const auto text = selected(run, text_of(self), given, 1);
+  if (run.failed() || !text) return -1;
+  if (kFromRight && !charge_backwards(run, *text, *part)) return {};
+  const std::size_t at = kFromRight ? text->rfind(*part) : part->empty() ? 0 : find_text(*text, *part);
+  if (at == std::string_view::npos) return -1;
+  const std::string_view before(text_of(self).data(),
+                                static_cast<std::size_t>(text->data() + at - text_of(self).data()));
+  return static_cast<std::int64_t>(num_code_points(before));
 }
 
+template <bool kFromRight>
 Value index_method(Interpreter& run, const Value& self, const Arguments& given) {
-  Value at = find_method<false>(run, self, given);
+  Value at = find_method<kFromRight>(run, self, given);
   if (!run.failed() && at.equals(Value(-1))) return run.fail("ValueError", "substring not found");
   return at;
 }
@@ -171,10 +208,13 @@ Value index_method(Interpreter& run, const Value& self, const Arguments& given) 
 Value count_method(Interpreter& run, const Value& self, const Arguments& given) {
   const std::string* part = one_string(run, given, "count");
   if (!part) return {};
-  if (part->empty()) return static_cast<std::int64_t>(num_code_points(text_of(self)) + 1);
+  const auto text = selected(run, text_of(self), given, 1);
+  if (run.failed() || !text) return 0;
+  if (part->empty()) return static_cast<std::int64_t>(num_code_points(*text) + 1);
   std::int64_t count = 0;
-  for (std::size_t at = 0; (at = text_of(self).find(*part, at)) != std::string::npos; at += part->size())
-    ++count;
+  std::string_view rest = *text;
+  for (std::size_t at = 0; (at = find_text(rest, *part)) != std::string_view::npos; ++count)
+    rest.remove_prefix(at + part->size());
   return count;
 }
 
@@ -182,21 +222,23 @@ Value join_method(Interpreter& run, const Value& self, const Arguments& given) {
   if (given.positional.size() != 1) return run.type_error("str.join() takes exactly one argument");
   std::string out;
   std::int64_t index = 0;
-  for (const Value& part : run.elements(given.positional[0])) {
+  for (const Value& part : run.iterate(given.positional[0])) {
     const std::string* text = part.string();
     if (!text)
       return run.type_error("sequence item " + std::to_string(index) + ": expected str instance, " +
                             type_name(part) + " found");
     if (index++) out += text_of(self);
     out += *text;
-    if (!run.charge_bytes(text->size() + text_of(self).size())) return {};
+    if (!run.charge_bytes(text->size() + text_of(self).size()) || !run.allows_length(out.size())) return {};
   }
   return like(run, self, std::move(out));
 }
 
 template <bool kAtEnd>
 Value remove_affix(Interpreter& run, const Value& self, const Arguments& given) {
-  const std::string* affix = one_string(run, given, kAtEnd ? "removesuffix" : "removeprefix");
+  const std::string* affix = one_string(
+      run, given, "",
+      kAtEnd ? "removesuffix() argument must be str, not " : "removeprefix() argument must be str, not ");
   if (!affix) return {};
   std::string_view text = text_of(self);
   if (kAtEnd ? text.ends_with(*affix) : text.starts_with(*affix))
@@ -210,7 +252,8 @@ Value partition_method(Interpreter& run, const Value& self, const Arguments& giv
   if (!by) return {};
   if (by->empty()) return run.fail("ValueError", "empty separator");
   const std::string& text = text_of(self);
-  const std::size_t at = kFromRight ? text.rfind(*by) : text.find(*by);
+  if (kFromRight && !charge_backwards(run, text, *by)) return {};
+  const std::size_t at = kFromRight ? text.rfind(*by) : find_text(text, *by);
   if (at == std::string::npos)
     return kFromRight ? make_tuple({Value(""), Value(""), self}) : make_tuple({self, Value(""), Value("")});
   return make_tuple({like(run, self, text.substr(0, at)), like(run, self, *by),
@@ -243,7 +286,12 @@ template <char kAlign>
 Value pad_method(Interpreter& run, const Value& self, const Arguments& given) {
   std::int64_t width = 0;
   if (given.positional.empty() || !given.positional[0].as_int(width))
-    return run.type_error("width must be an integer");
+    return run.type_error(given.positional.empty() ? "expected at least 1 argument, got 0"
+                                                   : "'" + type_name(given.positional[0]) +
+                                                         "' object cannot be interpreted as an integer");
+  if (given.positional.size() > 1 && !given.positional[1].is_string())
+    return run.type_error("The fill character must be a unicode character, not " +
+                          type_name(given.positional[1]));
   std::string fill = kAlign == '0' ? "0" : " ";
   if (given.positional.size() > 1 && given.positional[1].string()) fill = *given.positional[1].string();
   if (num_code_points(fill) != 1)
@@ -264,109 +312,108 @@ Value pad_method(Interpreter& run, const Value& self, const Arguments& given) {
 }
 
 Value splitlines_method(Interpreter& run, const Value& self, const Arguments& given) {
-  const Value* keep = given.get(0, "keepends");
-  if (keep && keep->is_true()) return run.fail("LimitError", "splitlines(keepends=True) is not supported");
+  std::int64_t keeps_ends = 0;
+  if (const Value* keep = given.get(0, "keepends"); keep && !keep->as_int(keeps_ends))
+    return run.type_error("'" + type_name(*keep) + "' object cannot be interpreted as an integer");
   std::vector<Value> lines;
-  for (std::string& line : split_lines(text_of(self))) lines.push_back(like(run, self, std::move(line)));
+  for (std::string& line : split_lines(text_of(self), keeps_ends != 0)) {
+    lines.push_back(like(run, self, std::move(line)));
+    if (run.failed()) return {};
+  }
   return run.sequence(std::move(lines));
 }
 
-struct Entry {
-  std::string_view name;
-  Function function;
-};
+Value is_ascii_method(Interpreter&, const Value& self, const Arguments&) {
+  return is_ascii(text_of(self));
+}
+
+Value is_printable_method(Interpreter&, const Value& self, const Arguments&) {
+  const std::u32string text = to_code_points(text_of(self));
+  return std::all_of(text.begin(), text.end(), is_printable);
+}
+
+Value is_title_method(Interpreter&, const Value& self, const Arguments&) {
+  bool found = false, follows_cased = false;
+  for (const char32_t c : to_code_points(text_of(self))) {
+    if (is_upper(c) ? follows_cased : is_lower(c) && !follows_cased) return false;
+    follows_cased = is_upper(c) || is_lower(c);
+    found = found || follows_cased;
+  }
+  return found;
+}
+
+Value expandtabs_method(Interpreter& run, const Value& self, const Arguments& given) {
+  std::int64_t size = 8, column = 0;
+  if (const Value* tab = given.get(0, "tabsize"); tab && !tab->as_int(size))
+    return run.type_error("'" + type_name(*tab) + "' object cannot be interpreted as an integer");
+  if (size > kMaxPadding) return run.fail("LimitError", "tabs are too wide");
+  std::string out;
+  for (const char c : text_of(self)) {
+    if (c == '\t') {
+      const std::int64_t blanks = size > 0 ? size - column % size : 0;
+      if (!run.charge_bytes(static_cast<std::size_t>(blanks))) return {};
+      out.append(static_cast<std::size_t>(blanks), ' ');
+      column += blanks;
+      continue;
+    }
+    out += c;
+    const bool is_new_line = c == '\n' || c == '\r';
+    column = is_new_line ? 0 : column + ((static_cast<unsigned char>(c) & 0xC0u) != 0x80u ? 1 : 0);
+  }
+  return like(run, self, std::move(out));
+}
 
 constexpr std::array kMethods = {
-    Entry{"capitalize", case_method<capitalize>},
-    Entry{"casefold", case_method<to_lower>},
-    Entry{"center", pad_method<'c'>},
-    Entry{"count", count_method},
-    Entry{"endswith", affix_method<true>},
-    Entry{"find", find_method<false>},
-    Entry{"format", brace_format},
-    Entry{"index", index_method},
-    Entry{"isalnum", all_method<is_alphanumeric>},
-    Entry{"isalpha", all_method<is_alphabetic>},
-    Entry{"isdecimal", all_method<is_decimal>},
-    Entry{"isdigit", all_method<is_decimal>},
-    Entry{"islower", cased_method<is_lower, is_upper>},
-    Entry{"isnumeric", all_method<is_decimal>},
-    Entry{"isspace", all_method<is_python_space>},
-    Entry{"isupper", cased_method<is_upper, is_lower>},
-    Entry{"join", join_method},
-    Entry{"ljust", pad_method<'l'>},
-    Entry{"lower", case_method<to_lower>},
-    Entry{"lstrip", strip_method<Side::kLeft>},
-    Entry{"partition", partition_method<false>},
-    Entry{"removeprefix", remove_affix<false>},
-    Entry{"removesuffix", remove_affix<true>},
-    Entry{"replace", replace_method},
-    Entry{"rfind", find_method<true>},
-    Entry{"rjust", pad_method<'r'>},
-    Entry{"rpartition", partition_method<true>},
-    Entry{"rsplit", split_method<true>},
-    Entry{"rstrip", strip_method<Side::kRight>},
-    Entry{"split", split_method<false>},
-    Entry{"splitlines", splitlines_method},
-    Entry{"startswith", affix_method<false>},
-    Entry{"strip", strip_method<Side::kBoth>},
-    Entry{"title", case_method<to_title>},
-    Entry{"upper", case_method<to_upper>},
-    Entry{"zfill", pad_method<'0'>},
+    MethodEntry{"capitalize", case_method<capitalize>, Arity::kNone},
+    MethodEntry{"casefold", case_method<fold_case>, Arity::kNone},
+    MethodEntry{"center", pad_method<'c'>},
+    MethodEntry{"count", count_method},
+    MethodEntry{"endswith", affix_method<true>},
+    MethodEntry{"expandtabs", expandtabs_method},
+    MethodEntry{"find", find_method<false>},
+    MethodEntry{"format", brace_format},
+    MethodEntry{"index", index_method<false>},
+    MethodEntry{"isalnum", all_method<is_alphanumeric>, Arity::kNone},
+    MethodEntry{"isalpha", all_method<is_alphabetic>, Arity::kNone},
+    MethodEntry{"isascii", is_ascii_method, Arity::kNone},
+    MethodEntry{"isdecimal", all_method<is_decimal>, Arity::kNone},
+    MethodEntry{"isdigit", all_method<is_decimal>, Arity::kNone},
+    MethodEntry{"islower", cased_method<is_lower, is_upper>, Arity::kNone},
+    MethodEntry{"isnumeric", all_method<is_decimal>, Arity::kNone},
+    MethodEntry{"isprintable", is_printable_method, Arity::kNone},
+    MethodEntry{"isspace", all_method<is_python_space>, Arity::kNone},
+    MethodEntry{"istitle", is_title_method, Arity::kNone},
+    MethodEntry{"isupper", cased_method<is_upper, is_lower>, Arity::kNone},
+    MethodEntry{"join", join_method, Arity::kOne},
+    MethodEntry{"ljust", pad_method<'l'>},
+    MethodEntry{"lower", case_method<to_lower>, Arity::kNone},
+    MethodEntry{"lstrip", strip_method<Side::kLeft>, Arity::kAtMostOne},
+    MethodEntry{"partition", partition_method<false>, Arity::kOne},
+    MethodEntry{"removeprefix", remove_affix<false>, Arity::kOne},
+    MethodEntry{"removesuffix", remove_affix<true>, Arity::kOne},
+    MethodEntry{"replace", replace_method},
+    MethodEntry{"rfind", find_method<true>},
+    MethodEntry{"rindex", index_method<true>},
+    MethodEntry{"rjust", pad_method<'r'>},
+    MethodEntry{"rpartition", partition_method<true>, Arity::kOne},
+    MethodEntry{"rsplit", split_method<true>, Arity::kAtMostTwo},
+    MethodEntry{"rstrip", strip_method<Side::kRight>, Arity::kAtMostOne},
+    MethodEntry{"split", split_method<false>, Arity::kAtMostTwo},
+    MethodEntry{"splitlines", splitlines_method},
+    MethodEntry{"startswith", affix_method<false>},
+    MethodEntry{"strip", strip_method<Side::kBoth>, Arity::kAtMostOne},
+    MethodEntry{"swapcase", case_method<swap_case>, Arity::kNone},
+    MethodEntry{"title", case_method<to_title>, Arity::kNone},
+    MethodEntry{"upper", case_method<to_upper>, Arity::kNone},
+    MethodEntry{"zfill", pad_method<'0'>, Arity::kOne},
 };
 
 }  // namespace
 
-Function string_method(std::string_view name) {
-  for (const Entry& entry : kMethods)
-    if (entry.name == name) return entry.function;
-  return nullptr;
-}
-
-std::string replaced(std::string_view text, std::string_view from, std::string_view to, std::int64_t count) {
-  std::string out;
-  if (from.empty()) {
-    while (count != 0) {
-      out += to;
-      if (count > 0) --count;
-      if (text.empty()) return out;
-      const auto bytes = static_cast<std::size_t>(decode_utf8(text).bytes);
-      out += text.substr(0, bytes);
-      text.remove_prefix(bytes);
-    }
-    return out += text;
-  }
-  for (; count != 0; count -= count > 0 ? 1 : 0) {
-    const std::size_t at = text.find(from);
-    if (at == std::string_view::npos) break;
-    out += text.substr(0, at);
-    out += to;
-    text.remove_prefix(at + from.size());
-  }
-  return out += text;
-}
-
-std::vector<std::string> split_lines(std::string_view text) {
-  std::vector<std::string> lines;
-  std::string line;
-  bool has_open_line = false;
-  for (std::size_t i = 0; i < text.size();) {
-    const DecodedChar next = decode_utf8(text.substr(i));
-    const char32_t c = next.code_point;
-    const auto bytes = static_cast<std::size_t>(next.bytes);
-    if ((c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029) {
-      lines.push_back(std::exchange(line, {}));
-      has_open_line = false;
-      i += bytes;
-      if (c == '\r' && i < text.size() && text[i] == '\n') ++i;
-      continue;
-    }
-    line += text.substr(i, bytes);
-    has_open_line = true;
-    i += bytes;
-  }
-  if (has_open_line) lines.push_back(std::move(line));
-  return lines;
+Method string_method(std::string_view name) {
+  for (const MethodEntry& entry : kMethods)
+    if (entry.name == name) return {entry.function, entry.arity, false};
+  return {};
 }
 
 }  // namespace plimsoll::text::jinja

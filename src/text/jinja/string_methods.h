@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's methods of str.
+// Python's methods of str (string_methods.cpp) and the text functions behind them (text_functions.cpp).
 #pragma once
 
 #include <string_view>
 
 #include "text/jinja/callable.h"
+#include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 
-/// The method, or null when str has none of this name (or none that templates are known to use).
-Function string_method(std::string_view name);
+/// The method; without function when str has none of this name (or none that templates are known to use).
+Method string_method(std::string_view name);
 
+/// str.strip, lstrip, rstrip of white space: as strip() of the room, quicker on ASCII.
+std::string_view trimmed(std::string_view text, Side side);
+/// Where `part` first occurs; linear in both, which std::string's find is not. npos when nowhere.
+std::size_t find_text(std::string_view text, std::string_view part);
 /// str.replace: every occurrence, or the first `count` when not negative; an empty `from` matches between
 /// characters.
 std::string replaced(std::string_view text, std::string_view from, std::string_view to, std::int64_t count);
-/// str.splitlines() without line ends.
-std::vector<std::string> split_lines(std::string_view text);
+/// str.splitlines().
+std::vector<std::string> split_lines(std::string_view text, bool keeps_ends = false);
+
+/// str.swapcase() and str.casefold().
+std::string swap_case(std::string_view text);
+std::string fold_case(std::string_view text);
 
 }  // namespace plimsoll::text::jinja

@@ -3,14 +3,12 @@
 #include <array>
 #include <cmath>
 
+#include "text/jinja/filters.h"
 #include "text/jinja/interpreter.h"
-#include "text/jinja/parser.h"
 #include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
 namespace {
-
-using Test = bool (*)(Interpreter&, const Value&, const Arguments&);
 
 Value argument(Interpreter& run, const Arguments& given, const char* name) {
   if (const Value* value = given.get(0, name)) return *value;
@@ -19,22 +17,15 @@ Value argument(Interpreter& run, const Arguments& given, const char* name) {
 
 template <int kRemainder>
 bool has_remainder(Interpreter& run, const Value& value, const Arguments&) {
-  const Value rest = run.binary("%", value, Value(2));
+  const Value rest = run.binary(Operator::kModulo, value, Value(2));
   return !run.failed() && rest.equals(Value(kRemainder));
 }
 
-template <const char* const* kOp>
+template <Operator kOp>
 bool compares(Interpreter& run, const Value& value, const Arguments& given) {
   const Value other = argument(run, given, "b");
-  return !run.failed() && run.compare(*kOp, value, other);
+  return !run.failed() && run.compare(kOp, value, other);
 }
-
-constexpr const char* kEqual = "==";
-constexpr const char* kUnequal = "!=";
-constexpr const char* kLess = "<";
-constexpr const char* kLessEqual = "<=";
-constexpr const char* kGreater = ">";
-constexpr const char* kGreaterEqual = ">=";
 
 // Python's str.islower / isupper: some cased letter, and none of the other case.
 bool has_case(Interpreter& run, const Value& value, bool (*wanted)(char32_t), bool (*other)(char32_t)) {
@@ -52,90 +43,94 @@ bool is_sequence(Interpreter&, const Value& value, const Arguments&) {
   return value.sequence() && value.sequence()->form <= SequenceForm::kRange;
 }
 
-struct Entry {
-  std::string_view name;
-  Test test;
-};
-
 constexpr std::array kTests = {
-    Entry{"defined", [](Interpreter&, const Value& v, const Arguments&) { return !v.is_undefined(); }},
-    Entry{"undefined", [](Interpreter&, const Value& v, const Arguments&) { return v.is_undefined(); }},
-    Entry{"none", [](Interpreter&, const Value& v, const Arguments&) { return v.is_none(); }},
-    Entry{"boolean", [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool(); }},
-    Entry{"true", [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool() && v.is_true(); }},
-    Entry{"false",
-          [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool() && !v.is_true(); }},
-    Entry{"integer", [](Interpreter&, const Value& v, const Arguments&) { return v.is_int(); }},
-    Entry{"float", [](Interpreter&, const Value& v, const Arguments&) { return v.is_float(); }},
-    Entry{"number", [](Interpreter&, const Value& v, const Arguments&) { return v.is_number(); }},
-    Entry{"string", [](Interpreter&, const Value& v, const Arguments&) { return v.is_string(); }},
-    Entry{"mapping", [](Interpreter&, const Value& v, const Arguments&) { return v.dict() != nullptr; }},
-    Entry{"iterable",
-          [](Interpreter&, const Value& v, const Arguments&) {
-            return v.is_undefined() || v.is_string() || v.sequence() || v.dict() || v.loop();
-          }},
-    Entry{"sequence", is_sequence},
-    Entry{"callable",
-          [](Interpreter&, const Value& v, const Arguments&) {
-            return v.callable() != nullptr || v.is_undefined() || v.loop();
-          }},
-    Entry{"sameas", [](Interpreter& run, const Value& v,
-                       const Arguments& given) { return v.is_same(argument(run, given, "other")); }},
-    Entry{"lower", [](Interpreter& run, const Value& v,
-                      const Arguments&) { return has_case(run, v, is_lower, is_upper); }},
-    Entry{"upper", [](Interpreter& run, const Value& v,
-                      const Arguments&) { return has_case(run, v, is_upper, is_lower); }},
-    Entry{"escaped", [](Interpreter&, const Value& v, const Arguments&) { return v.is_markup(); }},
-    Entry{"odd", has_remainder<1>},
-    Entry{"even", has_remainder<0>},
-    Entry{"divisibleby",
-          [](Interpreter& run, const Value& v, const Arguments& given) {
-            const Value rest = run.binary("%", v, argument(run, given, "num"));
-            return !run.failed() && rest.equals(Value(0));
-          }},
-    Entry{"in", [](Interpreter& run, const Value& v,
-                   const Arguments& given) { return run.contains(argument(run, given, "seq"), v); }},
-    Entry{"filter",
-          [](Interpreter& run, const Value& v, const Arguments&) { return is_known_filter(run.to_text(v)); }},
-    Entry{"test",
-          [](Interpreter& run, const Value& v, const Arguments&) { return is_known_test(run.to_text(v)); }},
-    Entry{"eq", compares<&kEqual>},
-    Entry{"equalto", compares<&kEqual>},
-    Entry{"==", compares<&kEqual>},
-    Entry{"ne", compares<&kUnequal>},
-    Entry{"!=", compares<&kUnequal>},
-    Entry{"lt", compares<&kLess>},
-    Entry{"lessthan", compares<&kLess>},
-    Entry{"<", compares<&kLess>},
-    Entry{"le", compares<&kLessEqual>},
-    Entry{"<=", compares<&kLessEqual>},
-    Entry{"gt", compares<&kGreater>},
-    Entry{"greaterthan", compares<&kGreater>},
-    Entry{">", compares<&kGreater>},
-    Entry{"ge", compares<&kGreaterEqual>},
-    Entry{">=", compares<&kGreaterEqual>},
+    TestEntry{"defined", [](Interpreter&, const Value& v, const Arguments&) { return !v.is_undefined(); }},
+    TestEntry{"undefined", [](Interpreter&, const Value& v, const Arguments&) { return v.is_undefined(); }},
+    TestEntry{"none", [](Interpreter&, const Value& v, const Arguments&) { return v.is_none(); }},
+    TestEntry{"boolean", [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool(); }},
+    TestEntry{"true",
+              [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool() && v.is_true(); }},
+    TestEntry{"false",
+              [](Interpreter&, const Value& v, const Arguments&) { return v.is_bool() && !v.is_true(); }},
+    TestEntry{"integer", [](Interpreter&, const Value& v, const Arguments&) { return v.is_int(); }},
+    TestEntry{"float", [](Interpreter&, const Value& v, const Arguments&) { return v.is_float(); }},
+    TestEntry{"number", [](Interpreter&, const Value& v, const Arguments&) { return v.is_number(); }},
+    TestEntry{"string", [](Interpreter&, const Value& v, const Arguments&) { return v.is_string(); }},
+    TestEntry{"mapping", [](Interpreter&, const Value& v, const Arguments&) { return v.dict() != nullptr; }},
+    TestEntry{"iterable",
+              [](Interpreter&, const Value& v, const Arguments&) {
+                return v.is_undefined() || v.is_string() || v.sequence() || v.dict() || v.loop();
+              }},
+    TestEntry{"sequence", is_sequence},
+    TestEntry{"callable",
+              [](Interpreter&, const Value& v, const Arguments&) {
+                return v.callable() != nullptr || v.is_undefined() || v.loop();
+              }},
+    TestEntry{"sameas",
+              [](Interpreter& run, const Value& v, const Arguments& given) {
+                return v.is_same(argument(run, given, "other"));
+              },
+              1},
+    TestEntry{"lower", [](Interpreter& run, const Value& v,
+                          const Arguments&) { return has_case(run, v, is_lower, is_upper); }},
+    TestEntry{"upper", [](Interpreter& run, const Value& v,
+                          const Arguments&) { return has_case(run, v, is_upper, is_lower); }},
+    TestEntry{"escaped", [](Interpreter&, const Value& v, const Arguments&) { return v.is_markup(); }},
+    TestEntry{"odd", has_remainder<1>},
+    TestEntry{"even", has_remainder<0>},
+    TestEntry{"divisibleby",
+              [](Interpreter& run, const Value& v, const Arguments& given) {
+                const Value rest = run.binary(Operator::kModulo, v, argument(run, given, "num"));
+                return !run.failed() && rest.equals(Value(0));
+              },
+              1},
+    TestEntry{"in",
+              [](Interpreter& run, const Value& v, const Arguments& given) {
+                return run.contains(argument(run, given, "seq"), v);
+              },
+              1},
+    TestEntry{"filter", [](Interpreter& run, const Value& v,
+                           const Arguments&) { return find_filter(run.to_text(v)) != nullptr; }},
+    TestEntry{"test", [](Interpreter& run, const Value& v,
+                         const Arguments&) { return find_test(run.to_text(v)) != nullptr; }},
+    TestEntry{"eq", compares<Operator::kEqual>, 1},
+    TestEntry{"equalto", compares<Operator::kEqual>, 1},
+    TestEntry{"==", compares<Operator::kEqual>, 1},
+    TestEntry{"ne", compares<Operator::kUnequal>, 1},
+    TestEntry{"!=", compares<Operator::kUnequal>, 1},
+    TestEntry{"lt", compares<Operator::kLess>, 1},
+    TestEntry{"lessthan", compares<Operator::kLess>, 1},
+    TestEntry{"<", compares<Operator::kLess>, 1},
+    TestEntry{"le", compares<Operator::kLessEqual>, 1},
+    TestEntry{"<=", compares<Operator::kLessEqual>, 1},
+    TestEntry{"gt", compares<Operator::kGreater>, 1},
+    TestEntry{"greaterthan", compares<Operator::kGreater>, 1},
+    TestEntry{">", compares<Operator::kGreater>, 1},
+    TestEntry{"ge", compares<Operator::kGreaterEqual>, 1},
+    TestEntry{">=", compares<Operator::kGreaterEqual>, 1},
 };
-
-const Entry* find(std::string_view name) {
-  for (const Entry& entry : kTests)
-    if (entry.name == name) return &entry;
-  return nullptr;
-}
 
 }  // namespace
 
-bool is_known_test(std::string_view name) {
-  return find(name) != nullptr;
+const TestEntry* find_test(std::string_view name) {
+  return entry_named(kTests, name);
+}
+
+bool Interpreter::apply_test(const TestEntry& test, const Value& value, const Arguments& arguments) {
+  const std::size_t given = arguments.positional.size() + arguments.named.size();
+  if (!charge_reading(value)) return false;
+  if (given <= test.num_arguments) return test.test(*this, value, arguments);
+  type_error("test_" + std::string(test.name) + "() takes " + std::to_string(test.num_arguments + 1) +
+             " positional argument" + (test.num_arguments ? "s" : "") + " but " + std::to_string(given + 1) +
+             (given == 0 ? " was given" : " were given"));
+  return false;
 }
 
 bool Interpreter::apply_test(const std::string& name, const Value& value, const Arguments& arguments) {
   if (failed()) return false;
-  const Entry* entry = find(name);
-  if (!entry) {
-    fail("TemplateRuntimeError", "No test named '" + name + "' found.");
-    return false;
-  }
-  return entry->test(*this, value, arguments);
+  if (const TestEntry* test = find_test(name)) return apply_test(*test, value, arguments);
+  fail("TemplateRuntimeError", "No test named '" + name + "' found.");
+  return false;
 }
 
 }  // namespace plimsoll::text::jinja

@@ -56,36 +56,18 @@ Value tojson(Interpreter& run, const Value& value, const Arguments& given) {
 
 Value trim(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* characters = given.get(0, "chars");
-  const std::string text = run.to_text(value);
-  return run.string(std::string(strip(text, Side::kBoth, characters ? characters->string() : nullptr)),
-                    value.is_markup());
+  const std::string* set = characters ? characters->string() : nullptr;
+  if (characters && !set && !characters->is_none()) return run.type_error("strip arg must be None or str");
+  const Value text = value.is_string() ? value : run.string(run.to_text(value));
+  if (run.failed()) return {};
+  const std::string_view cut =
+      set ? strip(*text.string(), Side::kBoth, set) : trimmed(*text.string(), Side::kBoth);
+  return cut.size() == text.string()->size() ? text : run.string(std::string(cut), value.is_markup());
 }
 
 template <std::string (*kChange)(std::string_view)>
 Value change_case(Interpreter& run, const Value& value, const Arguments&) {
   return run.string(kChange(run.to_text(value)), value.is_markup());
-}
-
-// jinja's title differs from str.title: words begin after blanks, hyphens and opening brackets.
-std::string jinja_title(std::string_view utf8) {
-  std::u32string word;
-  std::string out;
-  const auto finish = [&] {
-    out += capitalize(to_utf8(word));
-    word.clear();
-  };
-  for (const char32_t c : to_code_points(utf8)) {
-    const bool is_break =
-        is_python_space(c) || std::u32string_view(U"-({[<").find(c) != std::u32string_view::npos;
-    if (!is_break) {
-      word += c;
-      continue;
-    }
-    finish();
-    out += to_utf8(std::u32string(1, c));
-  }
-  finish();
-  return out;
 }
 
 Value string_filter(Interpreter& run, const Value& value, const Arguments&) {
@@ -99,7 +81,7 @@ Value safe(Interpreter& run, const Value& value, const Arguments&) {
 Value escape(Interpreter& run, const Value& value, const Arguments&) {
   if (value.is_markup()) return value;
   // Adding to an empty Markup escapes.
-  return run.binary("+", Value("", true), Value(run.to_text(value)));
+  return run.binary(Operator::kAdd, Value("", true), Value(run.to_text(value)));
 }
 
 Value default_filter(Interpreter&, const Value& value, const Arguments& given) {
@@ -120,30 +102,6 @@ Value replace_filter(Interpreter& run, const Value& value, const Arguments& give
   const std::size_t most = text.size() / std::max<std::size_t>(old_text.size(), 1) + 1;
   if (!run.charge_bytes(most * new_text.size())) return {};
   return run.string(replaced(text, old_text, new_text, count));
-}
-
-Value indent(Interpreter& run, const Value& value, const Arguments& given) {
-  std::string by(4, ' ');
-  if (const Value* width = given.get(0, "width")) {
-    std::int64_t count = 0;
-    if (const std::string* text = width->string())
-      by = *text;
-    else if (width->as_int(count))
-      by.assign(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, kMaxIndent)), ' ');
-  }
-  const Value* first = given.get(1, "first");
-  const Value* blank = given.get(2, "blank");
-  if (run.refuse_undefined(value)) return {};
-  if (!value.string()) return run.binary("+", value, Value("\n"));  // the complaint of `s += newline`
-  const std::vector<std::string> lines = split_lines(*value.string() + "\n");
-  if (!run.charge_bytes(lines.size() * by.size())) return {};
-  std::string out = first && first->is_true() ? by : "";
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (i) out += '\n';
-    if (i && ((blank && blank->is_true()) || !lines[i].empty())) out += by;
-    out += lines[i];
-  }
-  return run.string(std::move(out), value.is_markup());
 }
 
 Value to_int(Interpreter& run, const Value& value, const Arguments& given) {
@@ -167,6 +125,7 @@ Value to_int(Interpreter& run, const Value& value, const Arguments& given) {
     value.as_double(number);
   }
   if (std::fabs(number) < 9e18) return static_cast<std::int64_t>(number);
+  if (std::isfinite(number)) return run.fail("LimitError", "integer is too large");
   return otherwise ? *otherwise : Value(0);
 }
 
@@ -187,7 +146,6 @@ Value to_float(Interpreter& run, const Value& value, const Arguments& given) {
 Value absolute(Interpreter& run, const Value& value, const Arguments&) {
   std::int64_t whole = 0;
   double number = 0;
-  if (run.refuse_undefined(value)) return {};
   if (value.as_int(whole))
     return whole == INT64_MIN ? run.fail("LimitError", "integer is too large") : Value(std::abs(whole));
   if (value.as_double(number)) return std::fabs(number);
@@ -200,7 +158,6 @@ Value round_filter(Interpreter& run, const Value& value, const Arguments& given)
   const Value* method = given.get(1, "method");
   const std::string how = method && method->string() ? *method->string() : "common";
   double number = 0;
-  if (run.refuse_undefined(value)) return {};
   if (!value.as_double(number))
     return run.type_error("type " + type_name(value) + " doesn't define __round__ method");
   if (precision < -300 || precision > 300) return run.fail("LimitError", "precision is out of range");
@@ -208,10 +165,12 @@ Value round_filter(Interpreter& run, const Value& value, const Arguments& given)
     const double scale = std::pow(10.0, static_cast<double>(precision));
     return (how == "ceil" ? std::ceil(number * scale) : std::floor(number * scale)) / scale;
   }
-  if (!value.is_float()) return value;
+  std::int64_t whole = 0;
+  if (value.as_int(whole) && precision >= 0) return whole;
   if (precision < 0) {
     const double scale = std::pow(10.0, static_cast<double>(-precision));
-    return std::nearbyint(number / scale) * scale;
+    const double rounded = std::nearbyint(number / scale) * scale;
+    return value.is_float() ? Value(rounded) : Value(static_cast<std::int64_t>(rounded));
   }
   // Decimal rounding of the exact binary value, as Python does.
   return std::strtod(fmt::format("{:.{}f}", number, precision).c_str(), nullptr);
@@ -219,104 +178,85 @@ Value round_filter(Interpreter& run, const Value& value, const Arguments& given)
 
 Value format_filter(Interpreter& run, const Value& value, const Arguments& given) {
   const Value pattern(run.to_text(value));
-  if (given.named.empty()) return percent_format(run, pattern, make_tuple(given.positional));
-  std::vector<std::pair<Value, Value>> entries;
-  for (const auto& [name, argument] : given.named) entries.emplace_back(Value(name), argument);
+  if (given.named.empty())
+    return percent_format(run, pattern,
+                          make_tuple(std::vector<Value>(given.positional.begin(), given.positional.end())));
+  std::vector<Dict::Entry> entries;
+  for (const auto& [name, argument] : given.named) entries.emplace_back(Value(std::string(name)), argument);
   return percent_format(run, pattern, run.dict(std::move(entries)));
-}
-
-Value truncate(Interpreter& run, const Value& value, const Arguments& given) {
-  std::int64_t length = 255, leeway = 5;
-  if (const Value* wanted = given.get(0, "length")) wanted->as_int(length);
-  const Value* kill_words = given.get(1, "killwords");
-  const Value* end_value = given.get(2, "end");
-  if (const Value* slack = given.get(3, "leeway"); slack && !slack->is_none()) slack->as_int(leeway);
-  // No text is that long; sums of the two stay whole numbers.
-  length = std::clamp<std::int64_t>(length, -1, 1'000'000'000);
-  leeway = std::clamp<std::int64_t>(leeway, -1, 1'000'000'000);
-  const std::u32string end = to_code_points(end_value ? run.to_text(*end_value) : "...");
-  const std::u32string text = to_code_points(run.to_text(value));
-  const auto room = length - static_cast<std::int64_t>(end.size());
-  if (room < 0 || leeway < 0) return run.fail("AssertionError", "expected length >= len(end)");
-  if (static_cast<std::int64_t>(text.size()) <= length + leeway) return value;
-  std::u32string cut = text.substr(0, static_cast<std::size_t>(room));
-  if (!kill_words || !kill_words->is_true()) cut = cut.substr(0, cut.rfind(U' '));
-  return run.string(to_utf8(cut + end));
-}
-
-Value word_count(Interpreter& run, const Value& value, const Arguments&) {
-  std::int64_t count = 0;
-  bool inside = false;
-  for (const char32_t c : to_code_points(run.to_text(value))) {
-    const bool is_word = is_alphabetic(c) || is_decimal(c) || c == U'_';
-    if (is_word && !inside) ++count;
-    inside = is_word;
-  }
-  return count;
-}
-
-Value url_encode(Interpreter& run, const Value& value, const Arguments&) {
-  std::string out;
-  for (const char c : run.to_text(value)) {
-    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          std::string_view("_.-~/").find(c) != std::string_view::npos;
-    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return run.string(std::move(out));
 }
 
 Value attribute_filter(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* name = given.get(0, "name");
   if (!name || !name->string()) return run.type_error("attr expects the name of an attribute");
-  if (value.dict() && !method(value, *name->string()))  // attr does not look among the keys
-    return Interpreter::undefined("'" + object_name(value) + "' has no attribute " + python_repr(*name));
+  if (value.dict() &&
+      !find_method(MethodSet::kDict, *name->string()).function)  // attr does not look among the keys
+    return Value::undefined("'" + object_name(value) + "' has no attribute " + python_repr(*name));
   return run.attribute(value, *name->string());
 }
 
 constexpr std::array kTextFilters = {
-    FilterEntry{"abs", absolute},
-    FilterEntry{"attr", attribute_filter},
-    FilterEntry{"capitalize", change_case<capitalize>},
-    FilterEntry{"d", default_filter},
-    FilterEntry{"default", default_filter},
-    FilterEntry{"e", escape},
-    FilterEntry{"escape", escape},
-    FilterEntry{"float", to_float},
-    FilterEntry{"format", format_filter},
-    FilterEntry{"indent", indent},
-    FilterEntry{"int", to_int},
-    FilterEntry{"lower", change_case<to_lower>},
-    FilterEntry{"replace", replace_filter},
-    FilterEntry{"round", round_filter},
-    FilterEntry{"safe", safe},
-    FilterEntry{"string", string_filter},
-    FilterEntry{"title", change_case<jinja_title>},
-    FilterEntry{"tojson", tojson},
-    FilterEntry{"trim", trim},
-    FilterEntry{"truncate", truncate},
-    FilterEntry{"upper", change_case<to_upper>},
-    FilterEntry{"urlencode", url_encode},
-    FilterEntry{"wordcount", word_count},
+    FilterEntry{"abs", absolute, ""},
+    FilterEntry{"attr", attribute_filter, "name"},
+    FilterEntry{"capitalize", change_case<capitalize>, ""},
+    FilterEntry{"d", default_filter, "default_value,boolean"},
+    FilterEntry{"default", default_filter, "default_value,boolean"},
+    FilterEntry{"e", escape, ""},
+    FilterEntry{"escape", escape, ""},
+    FilterEntry{"float", to_float, "default"},
+    FilterEntry{"format", format_filter, "*"},
+    FilterEntry{"int", to_int, "default,base"},
+    FilterEntry{"lower", change_case<to_lower>, ""},
+    FilterEntry{"replace", replace_filter, "old,new,count"},
+    FilterEntry{"round", round_filter, "precision,method"},
+    FilterEntry{"safe", safe, ""},
+    FilterEntry{"string", string_filter, ""},
+    FilterEntry{"tojson", tojson, "ensure_ascii,indent,separators,sort_keys"},
+    FilterEntry{"trim", trim, "chars"},
+    FilterEntry{"upper", change_case<to_upper>, ""},
 };
 
 }  // namespace
 
-Function text_filter(std::string_view name) {
-  for (const FilterEntry& entry : kTextFilters)
-    if (entry.name == name) return entry.function;
-  return nullptr;
+const FilterEntry* text_filter(std::string_view name) {
+  return entry_named(kTextFilters, name);
 }
 
-bool is_known_filter(std::string_view name) {
-  return text_filter(name) || sequence_filter(name);
+const FilterEntry* find_filter(std::string_view name) {
+  const FilterEntry* found = text_filter(name);
+  if (!found) found = sequence_filter(name);
+  return found ? found : layout_filter(name);
+}
+
+Value Interpreter::apply_filter(const FilterEntry& filter, const Value& value, const Arguments& arguments) {
+  if (!charge_reading(value)) return {};
+  const bool takes_all = filter.parameters == "*";
+  const auto num_parameters = static_cast<std::size_t>(
+      filter.parameters.empty() ? 0
+                                : 1 + std::count(filter.parameters.begin(), filter.parameters.end(), ','));
+  if (!takes_all && arguments.positional.size() > num_parameters)
+    return type_error(fmt::format("{}() takes {} positional argument{} but {} were given", filter.name,
+                                  num_parameters + 1, num_parameters ? "s" : "",
+                                  arguments.positional.size() + 1));
+  for (const auto& [name, argument] : arguments.named) {
+    if (takes_all) break;
+    bool is_known = false;
+    for (std::string_view rest = filter.parameters; !rest.empty();) {
+      const std::string_view parameter = rest.substr(0, rest.find(','));
+      is_known = is_known || parameter == name;
+      rest.remove_prefix(std::min(rest.size(), parameter.size() + 1));
+    }
+    if (!is_known)
+      return type_error(fmt::format("{}() got an unexpected keyword argument '{}'", filter.name, name));
+  }
+  return filter.function(*this, value, arguments);
 }
 
 Value Interpreter::apply_filter(const std::string& name, const Value& value, const Arguments& arguments) {
   if (failed()) return {};
-  Function function = text_filter(name);
-  if (!function) function = sequence_filter(name);
-  if (!function) return fail("TemplateRuntimeError", "No filter named '" + name + "' found.");
-  return function(*this, value, arguments);
+  const FilterEntry* filter = find_filter(name);
+  if (!filter) return fail("TemplateRuntimeError", "No filter named '" + name + "' found.");
+  return apply_filter(*filter, value, arguments);
 }
 
 }  // namespace plimsoll::text::jinja

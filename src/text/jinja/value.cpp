@@ -4,15 +4,54 @@
 #include <algorithm>
 
 #include "text/jinja/callable.h"
+#include "text/jinja/python_format.h"
 
 namespace plimsoll::text::jinja {
 namespace {
 
-constexpr std::size_t kIndexedFrom = 12;  // linear search is faster below
+constexpr std::size_t kIndexedFrom = 24;  // linear search is faster below
 constexpr std::int64_t kWeightCeiling = std::int64_t{1} << 60;
 
+struct StringObject final : Counted {
+  explicit StringObject(std::string value) : text(std::move(value)) {}
+  const std::string text;
+};
+
+struct TypeNames {
+  std::string name, object;
+};
+
+// In the order of TypeCode, then of SequenceForm.
+const TypeNames kTypes[] = {
+    {"Undefined", "Undefined"},
+    {"NoneType", "None"},
+    {"bool", "bool object"},
+    {"int", "int object"},
+    {"float", "float object"},
+    {"str", "str object"},
+    {"Markup", "markupsafe.Markup object"},
+    {"dict", "dict object"},
+    {"TemplateNamespace",
+     "transformers.utils.chat_template_utils._cached_compile_jinja_template.<locals>.TemplateNamespace "
+     "object"},
+    {"LoopContext", "jinja2.runtime.LoopContext object"},
+    {"Macro", "jinja2.runtime.Macro object"},
+    {"builtin_function_or_method", "builtin_function_or_method object"},
+    {"function", "function object"},
+    {"TemplateDict", "TemplateDict object"},
+    {"type", "type object"},
+    {"list", "list object"},
+    {"tuple", "tuple object"},
+    {"range", "range object"},
+    {"dict_items", "dict_items object"},
+    {"dict_keys", "dict_keys object"},
+    {"dict_values", "dict_values object"},
+    {"generator", "generator object"},
+};
+
 bool sequences_equal(const Sequence& left, const Sequence& right) {
-  if (left.form == SequenceForm::kGenerator || right.form == SequenceForm::kGenerator) return &left == &right;
+  for (const SequenceForm form : {SequenceForm::kGenerator, SequenceForm::kDictValues})
+    if (left.form == form || right.form == form) return &left == &right;
   if (left.form != right.form || left.items.size() != right.items.size()) return false;
   return std::equal(left.items.begin(), left.items.end(), right.items.begin(),
                     [](const Value& a, const Value& b) { return a.equals(b); });
@@ -28,22 +67,106 @@ bool dicts_equal(const Dict& left, const Dict& right) {
 
 }  // namespace
 
-void Dict::seal() {
-  depth = 1;
-  weight = 1;
-  for (const auto& [key, value] : entries) {
-    depth = std::max({depth, key.depth() + 1, value.depth() + 1});
-    weight = std::min(kWeightCeiling, weight + key.weight() + value.weight());
+Value::Value(std::string text, bool is_markup) : type_(Type::kString), flag_(is_markup) {
+  auto* object = new StringObject(std::move(text));
+  object->references = 1;
+  text_ = &object->text;
+  owner_ = object;
+}
+
+Value::Value(Sequence* sequence) : type_(Type::kSequence), owner_(sequence) {
+  sequence_ = sequence;
+  ++owner_->references;
+}
+Value::Value(Dict* dict) : type_(Type::kDict), owner_(dict) {
+  dict_ = dict;
+  ++owner_->references;
+}
+Value::Value(Callable* callable) : type_(Type::kCallable), owner_(callable) {
+  callable_ = callable;
+  ++owner_->references;
+}
+Value::Value(Namespace* space) : type_(Type::kNamespace), owner_(space) {
+  space_ = space;
+  ++owner_->references;
+}
+Value::Value(Loop* loop) : type_(Type::kLoop), owner_(loop) {
+  loop_ = loop;
+  ++owner_->references;
+}
+
+Value Value::borrowed(const std::string& text) {
+  Value value;
+  value.type_ = Type::kString;
+  value.text_ = &text;
+  return value;
+}
+Value Value::borrowed(const Sequence& sequence) {
+  Value value;
+  value.type_ = Type::kSequence;
+  value.sequence_ = &sequence;
+  return value;
+}
+Value Value::borrowed(const Dict& dict) {
+  Value value;
+  value.type_ = Type::kDict;
+  value.dict_ = &dict;
+  return value;
+}
+Value Value::borrowed(const Callable& callable) {
+  Value value;
+  value.type_ = Type::kCallable;
+  value.callable_ = &callable;
+  return value;
+}
+
+Value Value::undefined(std::string message, bool is_unsafe) {
+  Value value(std::move(message));
+  value.type_ = Type::kUndefined;
+  value.flag_ = is_unsafe;
+  value.hint_ = Hint::kMessage;
+  return value;
+}
+
+Value Value::undefined_name(const std::string& name) {
+  Value value = borrowed(name);
+  value.type_ = Type::kUndefined;
+  value.hint_ = Hint::kName;
+  return value;
+}
+
+Value Value::undefined_key(const Value& object, const Value& key) {
+  if (!key.is_string() && !key.is_int())
+    return undefined(object_name(object) + " has no element " + python_repr(key));
+  Value value = key;
+  value.hint_ = key.is_string() ? Hint::kAttribute : Hint::kElement;
+  value.type_ = Type::kUndefined;
+  value.flag_ = false;
+  value.code_ = object.type_code();
+  return value;
+}
+
+std::string Value::undefined_message() const {
+  const std::string& object = kTypes[static_cast<std::size_t>(code_)].object;
+  switch (hint_) {
+    case Hint::kNone:
+      return "value is undefined";
+    case Hint::kMessage:
+      return *text_;
+    case Hint::kName:
+      return "'" + *text_ + "' is undefined";
+    case Hint::kAttribute:
+      return "'" + object + "' has no attribute " + python_repr(borrowed(*text_));
+    case Hint::kElement:
+      return object + " has no element " + std::to_string(whole_);
   }
-  if (entries.size() < kIndexedFrom) return;
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    if (const std::string* key = entries[i].first.string()) index.emplace(*key, i);
+  return {};
 }
 
 const Value* Dict::find_text(std::string_view key) const {
-  if (!index.empty()) {
-    const auto found = index.find(key);
-    return found == index.end() ? nullptr : &entries[found->second].second;
+  if (index) {
+    const auto found = index->find(key);
+    return found == index->end() ? nullptr : &entries[found->second].second;
   }
   for (const auto& [name, value] : entries)
     if (const std::string* text = name.string(); text && *text == key) return &value;
@@ -57,14 +180,8 @@ const Value* Dict::find(const Value& key) const {
   return nullptr;
 }
 
-bool Value::as_int(std::int64_t& out) const {
-  if (const auto* flag = std::get_if<bool>(&data_)) return out = *flag ? 1 : 0, true;
-  if (const auto* number = std::get_if<std::int64_t>(&data_)) return out = *number, true;
-  return false;
-}
-
 bool Value::as_double(double& out) const {
-  if (const auto* number = std::get_if<double>(&data_)) return out = *number, true;
+  if (is_float()) return out = number_, true;
   std::int64_t whole = 0;
   if (!as_int(whole)) return false;
   out = static_cast<double>(whole);
@@ -82,20 +199,36 @@ int Value::depth() const {
 std::int64_t Value::weight() const {
   if (const Sequence* list = sequence()) return list->weight;
   if (const Dict* map = dict()) return map->weight;
+  if (const std::string* text = string())
+    return 1 + static_cast<std::int64_t>(text->size()) / kBytesPerWeight;
   return 1;
 }
 
-bool Value::is_true() const {
-  if (is_undefined() || is_none()) return false;
-  if (const auto* flag = std::get_if<bool>(&data_)) return *flag;
-  if (const auto* number = std::get_if<std::int64_t>(&data_)) return *number != 0;
-  if (const auto* number = std::get_if<double>(&data_)) return *number != 0.0;
-  if (const std::string* text = string()) return !text->empty();
-  if (const Sequence* list = sequence())
-    return list->form == SequenceForm::kGenerator || !list->items.empty();
-  if (const Dict* map = dict()) return !map->entries.empty();
-  if (const Loop* running = loop()) return !running->items.empty();
-  return true;
+bool Value::is_filled() const {
+  switch (type_) {
+    case Type::kFloat:
+      return number_ != 0.0;
+    case Type::kSequence:
+      return sequence_->form == SequenceForm::kGenerator || !sequence_->items.empty();
+    case Type::kDict:
+      return !dict_->entries.empty();
+    case Type::kLoop:
+      return !loop_->items.empty();
+    default:
+      return true;
+  }
+}
+
+bool Value::is_unhashable() const {
+  if (dict()) return true;
+  const Sequence* list = sequence();
+  if (!list) return false;
+  if (list->form == SequenceForm::kList || list->form == SequenceForm::kDictItems ||
+      list->form == SequenceForm::kDictKeys)
+    return true;
+  return list->form == SequenceForm::kTuple &&
+         std::any_of(list->items.begin(), list->items.end(),
+                     [](const Value& item) { return item.is_unhashable(); });
 }
 
 bool Value::equals(const Value& other) const {
@@ -117,13 +250,51 @@ bool Value::equals(const Value& other) const {
 }
 
 bool Value::is_same(const Value& other) const {
-  if (data_.index() != other.data_.index()) return false;
-  if (is_undefined()) return false;
-  if (is_none()) return true;
-  if (is_bool() || is_int()) return equals(other);
-  if (const Str* text = std::get_if<Str>(&data_)) return text->text == std::get<Str>(other.data_).text;
-  return sequence() == other.sequence() && dict() == other.dict() && callable() == other.callable() &&
-         name_space() == other.name_space() && loop() == other.loop() && !is_float();
+  if (type_ != other.type_) return false;
+  switch (type_) {
+    case Type::kUndefined:
+    case Type::kFloat:
+      return false;
+    case Type::kNone:
+      return true;
+    case Type::kBool:
+    case Type::kInt:
+      return whole_ == other.whole_;
+    case Type::kString:
+      return text_ == other.text_;
+    default:
+      return sequence() == other.sequence() && dict() == other.dict() && callable() == other.callable() &&
+             name_space() == other.name_space() && loop() == other.loop();
+  }
+}
+
+TypeCode Value::type_code() const {
+  switch (type_) {
+    case Type::kUndefined:
+      return TypeCode::kUndefined;
+    case Type::kNone:
+      return TypeCode::kNone;
+    case Type::kBool:
+      return TypeCode::kBool;
+    case Type::kInt:
+      return TypeCode::kInt;
+    case Type::kFloat:
+      return TypeCode::kFloat;
+    case Type::kString:
+      return flag_ ? TypeCode::kMarkup : TypeCode::kStr;
+    case Type::kSequence:
+      return static_cast<TypeCode>(static_cast<int>(TypeCode::kFirstSequence) +
+                                   static_cast<int>(sequence_->form));
+    case Type::kDict:
+      return TypeCode::kDict;
+    case Type::kCallable:
+      return callable_->type;
+    case Type::kNamespace:
+      return TypeCode::kNamespace;
+    case Type::kLoop:
+      return TypeCode::kLoop;
+  }
+  return TypeCode::kUndefined;
 }
 
 Value* Namespace::find(std::string_view name) {
@@ -140,93 +311,55 @@ void Namespace::set(std::string_view name, Value value) {
 }
 
 std::string type_name(const Value& value) {
-  if (value.is_undefined()) return "Undefined";
-  if (value.is_none()) return "NoneType";
-  if (value.is_bool()) return "bool";
-  if (value.is_int()) return "int";
-  if (value.is_float()) return "float";
-  if (value.is_string()) return value.is_markup() ? "Markup" : "str";
-  if (value.dict()) return "dict";
-  if (value.name_space()) return "Namespace";
-  if (value.loop()) return "LoopContext";
-  if (const Callable* function = value.callable()) {
-    if (function->kind == Callable::Kind::kMacro) return "Macro";
-    return function->kind == Callable::Kind::kMethod ? "builtin_function_or_method" : "function";
-  }
-  switch (value.sequence()->form) {
-    case SequenceForm::kList:
-      return "list";
-    case SequenceForm::kTuple:
-      return "tuple";
-    case SequenceForm::kRange:
-      return "range";
-    case SequenceForm::kDictItems:
-      return "dict_items";
-    case SequenceForm::kDictKeys:
-      return "dict_keys";
-    case SequenceForm::kDictValues:
-      return "dict_values";
-    case SequenceForm::kGenerator:
-      return "generator";
-  }
-  return "object";
+  return kTypes[static_cast<std::size_t>(value.type_code())].name;
 }
 
 std::string object_name(const Value& value) {
-  if (value.is_none()) return "None";
-  if (value.name_space()) return "jinja2.utils.Namespace object";
-  if (value.loop()) return "jinja2.runtime.LoopContext object";
-  if (value.is_markup()) return "markupsafe.Markup object";
-  return type_name(value) + " object";
+  return kTypes[static_cast<std::size_t>(value.type_code())].object;
 }
 
 Value make_sequence(std::vector<Value> items, SequenceForm form) {
-  auto sequence = std::make_shared<Sequence>();
+  auto* sequence = new Sequence;
+  Value made(sequence);
   sequence->form = form;
   for (const Value& item : items) {
     sequence->depth = std::max(sequence->depth, item.depth() + 1);
     sequence->weight = std::min(kWeightCeiling, sequence->weight + item.weight());
   }
-  sequence->items = std::move(items);
-  return SequencePtr(std::move(sequence));
+  sequence->owned = std::move(items);
+  sequence->items = sequence->owned;
+  return made;
 }
 
-Value make_dict(std::vector<std::pair<Value, Value>> entries) {
-  auto dict = std::make_shared<Dict>();
-  std::unordered_map<std::string_view, std::size_t> seen;
+Value make_dict(std::vector<Dict::Entry> entries) {
+  auto* dict = new Dict;
+  Value made(dict);
+  if (entries.size() >= kIndexedFrom)
+    dict->index = std::make_unique<std::unordered_map<std::string_view, std::size_t>>();
+  std::size_t used = 0;
   for (auto& [key, value] : entries) {
-    std::size_t at = dict->entries.size();
-    if (const std::string* text = key.string()) {
-      at = seen.emplace(*text, at).first->second;  // the shared string outlives this call
+    std::size_t at = used;
+    const std::string* text = key.string();
+    if (dict->index && text) {
+      at = dict->index->emplace(*text, used).first->second;
     } else {
-      for (std::size_t i = 0; i < dict->entries.size() && at == dict->entries.size(); ++i)
-        if (dict->entries[i].first.equals(key)) at = i;
+      for (std::size_t i = 0; i < used && at == used; ++i)
+        if (entries[i].first.equals(key)) at = i;
     }
-    if (at == dict->entries.size())
-      dict->entries.emplace_back(key, std::move(value));
-    else
-      dict->entries[at].second = std::move(value);
+    if (at == used) {
+      if (&key != &entries[used].first) entries[used].first = std::move(key);
+      ++used;
+    }
+    if (&value != &entries[at].second) entries[at].second = std::move(value);
   }
-  dict->seal();
-  return DictPtr(std::move(dict));
-}
-
-Value from_json(const Json& json) {
-  if (json.is_null()) return None{};
-  if (json.is_bool()) return *json.as_bool();
-  if (json.is_integer()) return *json.as_integer();
-  if (json.is_double()) return *json.as_double();
-  if (json.is_string()) return *json.as_string();
-  if (json.is_array()) {
-    std::vector<Value> items;
-    items.reserve(json.size());
-    for (const Json& item : json.items()) items.push_back(from_json(item));
-    return make_sequence(std::move(items));
+  entries.resize(used);
+  for (const auto& [key, value] : entries) {
+    dict->depth = std::max({dict->depth, key.depth() + 1, value.depth() + 1});
+    dict->weight = std::min(kWeightCeiling, dict->weight + key.weight() + value.weight());
   }
-  std::vector<std::pair<Value, Value>> entries;
-  entries.reserve(json.size());
-  for (const auto& [key, value] : json.members()) entries.emplace_back(Value(key), from_json(value));
-  return make_dict(std::move(entries));
+  dict->owned = std::move(entries);
+  dict->entries = dict->owned;
+  return made;
 }
 
 }  // namespace plimsoll::text::jinja
