@@ -165,11 +165,14 @@ Result<text::TokenCount> counted(const Flags& flags, const ArtifactPtr& artifact
     PLIMSOLL_TRY(const std::string text, input_text(flags));
     return text::count_text(*tokenizer, text, flags.encode_options());
   }
-  PLIMSOLL_TRY(const Json context, chat_context(flags));
+  PLIMSOLL_TRY(Json context, chat_context(flags));
   PLIMSOLL_TRY(auto renderer, open_renderer(flags, artifact));
+  const Json messages = context["messages"];
+  const text::PromptGuard guard(*tokenizer, messages);  // as serve counts them
+  context.set("messages", guard.guarded(messages));
   const text::LineAnswer rendered = renderer.render(context);
   if (!rendered) return fail(text::line_error(rendered.error()));
-  return text::count_chat(*tokenizer, *(*rendered)["text"].as_string(), context["messages"]);
+  return text::count_chat(*tokenizer, guard.prompt_of(*(*rendered)["text"].as_string()), messages);
 }
 
 /// The context length that counts: the flag's, else the model's; nothing when neither is known.

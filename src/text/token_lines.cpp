@@ -154,12 +154,12 @@ TokenCount count_text(const Tokenizer& tokenizer, std::string_view text, const E
                  num_tokens(tokenizer, text, {false, options.parse_special}));
 }
 
-TokenCount count_chat(const Tokenizer& tokenizer, std::string_view rendered, const Json& messages) {
+TokenCount count_chat(const Tokenizer& tokenizer, const PromptGuard::Prompt& prompt, const Json& messages) {
   Tokens content;
   for (const Json& message : messages.items())
     if (const std::string* words = message["content"].as_string())
       content += num_tokens(tokenizer, *words, {false, false});
-  return counted(num_tokens(tokenizer, rendered, {false, true}), content);
+  return counted(num_tokens(tokenizer, prompt.text, {false, prompt.parse_special, prompt.barriers}), content);
 }
 
 Tokens input_room(const TokenCount& count, Tokens max_model_len, Tokens reserved_output) {

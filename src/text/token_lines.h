@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "text/prompt_guard.h"
 #include "text/text.h"
 
 namespace plimsoll::text {
@@ -52,8 +53,8 @@ struct TokenCount {
   Tokens template_overhead;  // of template or BOS and EOS
 };
 TokenCount count_text(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options);
-/// `rendered` is the prompt that the template made of `messages`; it writes BOS itself, so none is added.
-TokenCount count_chat(const Tokenizer& tokenizer, std::string_view rendered, const Json& messages);
+/// `prompt` is what the template made of the guarded `messages`; it writes BOS itself, so none is added.
+TokenCount count_chat(const Tokenizer& tokenizer, const PromptGuard::Prompt& prompt, const Json& messages);
 
 /// Tokens that content may still have: the context without the template's and those kept for the answer;
 /// never below 0.

@@ -89,8 +89,8 @@ TEST(TokenLines, WhatNoWordCausedIsTakenOffTheRoom) {
   const TokenCount text = count_text(*tokenizer, "aab", {});
   EXPECT_EQ(text.tokens, Tokens(3));
   EXPECT_EQ(text.template_overhead, Tokens(1));  // <e>
-  const TokenCount chat =
-      count_chat(*tokenizer, "<e>baab<e>", json(R"([{"role":"user","content":"aa"},{"content":null}])"));
+  const TokenCount chat = count_chat(*tokenizer, {"<e>baab<e>", {}, true},
+                                     json(R"([{"role":"user","content":"aa"},{"content":null}])"));
   EXPECT_EQ(chat.tokens, Tokens(5));
   EXPECT_EQ(chat.template_overhead, Tokens(4));
   EXPECT_EQ(input_room(chat, Tokens(100), Tokens(10)), Tokens(86));
