@@ -6,11 +6,14 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
+#include <type_traits>
 
+#include "base/result.h"
 #include "text/text.h"
 
 namespace plimsoll::text {
@@ -24,9 +27,10 @@ class PieceTable {
   struct alignas(64) Entry {
     std::uint64_t words[kBytes / 8];  // the piece, zeros behind it
     TokenId ids[kMaxIds];
-    std::uint8_t bytes = 0;  // 0: empty
-    std::uint8_t num_ids = 0;
+    std::uint8_t bytes;  // 0: empty
+    std::uint8_t num_ids;
   };
+  static_assert(std::is_trivial_v<Entry>);  // zeroed memory is an empty table
   struct Key {
     std::uint64_t words[kBytes / 8];
     std::uint32_t slot;  // where the search begins
@@ -97,7 +101,23 @@ class PieceTable {
     return difference == 0;
   }
 
-  std::vector<Entry> entries_ = std::vector<Entry>(kNumSlots + kMaxProbes);
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  /// calloc's memory takes no page before it is touched: a short text costs little of a large table.
+  static std::unique_ptr<void, Free> zeroed(std::size_t bytes) {
+    std::unique_ptr<void, Free> memory(std::calloc(bytes, 1));
+    PLIMSOLL_CHECK(memory, "no memory for remembering pieces");
+    return memory;
+  }
+  static Entry* aligned(void* memory, std::size_t bytes) {
+    std::size_t room = bytes;
+    return static_cast<Entry*>(std::align(alignof(Entry), bytes - alignof(Entry), memory, room));
+  }
+
+  static constexpr std::size_t kTableBytes = (kNumSlots + kMaxProbes) * sizeof(Entry) + alignof(Entry);
+  std::unique_ptr<void, Free> memory_ = zeroed(kTableBytes);
+  Entry* entries_ = aligned(memory_.get(), kTableBytes);
 };
 
 }  // namespace plimsoll::text
