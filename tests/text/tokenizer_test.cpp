@@ -73,7 +73,7 @@ TEST(Tokenizer, NamesWhatItDoesNotSupport) {
     EXPECT_NE(error.message.find(part), std::string::npos) << error.message;
   };
   expect(with("model", R"({"type":"Unigram","vocab":[["a",-1.5]]})"), ErrorCode::kUnsupported, "Unigram");
-  expect(with("model", R"({"type":"WordLevel","vocab":{"a":0}})"), ErrorCode::kUnsupported, "WordLevel");
+  expect(with("model", R"({"type":"Martian","vocab":{"a":0}})"), ErrorCode::kUnsupported, "Martian");
   expect(with("model", R"({"type":"BPE","byte_fallback":true})"), ErrorCode::kMalformed, "vocabulary");
   expect(with("normalizer", R"({"type":"Precompiled"})"), ErrorCode::kUnsupported, "Precompiled");
   expect(with("pre_tokenizer", R"({"type":"UnicodeScripts"})"), ErrorCode::kUnsupported, "UnicodeScripts");

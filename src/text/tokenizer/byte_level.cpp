@@ -43,6 +43,12 @@ std::string bytes_to_characters(std::string_view bytes) {
   return out;
 }
 
+void write_byte_characters(Rewriter& rewriter) {
+  const std::string_view bytes = rewriter.source();
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    rewriter.put(bytes_to_characters(bytes.substr(i, 1)), i, i + 1);
+}
+
 bool append_bytes(std::string_view utf8, std::string& bytes) {
   // All byte characters take one or two bytes: longer ones end the walk.
   for (std::size_t i = 0; i < utf8.size();) {

@@ -6,12 +6,16 @@
 #include <string>
 #include <string_view>
 
+#include "text/tokenizer/rewriter.h"
+
 namespace plimsoll::text {
 
 /// The character that stands for a byte.
 char32_t byte_character(unsigned char byte);
 /// Bytes -> their characters, as UTF-8.
 std::string bytes_to_characters(std::string_view bytes);
+/// The source (any bytes) in their characters.
+void write_byte_characters(Rewriter& rewriter);
 /// Appends the bytes a token spells; false when one of its characters stands for no byte (`bytes` then holds
 /// those before it).
 bool append_bytes(std::string_view utf8, std::string& bytes);

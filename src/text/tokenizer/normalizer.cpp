@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "text/tokenizer/base64.h"
+#include "text/tokenizer/byte_level.h"
 #include "text/tokenizer/charsmap.h"
 #include "text/tokenizer/pattern_json.h"
 #include "text/tokenizer/unicode_form.h"
@@ -154,6 +155,8 @@ Status Normalizer::add(const Json& json, int depth) {
     add_step(lowercase);
   } else if (*type == "StripAccents") {
     add_step(strip_accents);
+  } else if (*type == "ByteLevel") {
+    add_step(write_byte_characters);
   } else if (*type == "Nmt") {
     add_step(nmt);
   } else if (*type == "BertNormalizer") {

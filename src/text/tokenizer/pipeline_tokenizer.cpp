@@ -152,13 +152,15 @@ class PipelineTokenizer final : public Tokenizer {
   }
 
   std::string added_bytes(const std::string& content) const {
-    return parts_.vocabulary->spelling() == Spelling::kByteCharacters ? token_to_bytes(content) : content;
+    return parts_.vocabulary->spelling() == Spelling::kBytes ? content : token_to_bytes(content);
   }
 
   void append_bytes(TokenId id, std::string& bytes) const {
     const TokenKind kind = kind_of(id);
-    if (kind == kPlain)
+    if (kind == kPlain && parts_.vocabulary->spelling() != Spelling::kPlain)
       bytes += parts_.vocabulary->bytes_of(id);
+    else if (kind == kPlain)  // a vocabulary spelled plainly whose decoder takes it for byte characters
+      bytes += token_to_bytes(parts_.vocabulary->bytes_of(id));
     else if (kind != kAbsent)
       bytes += added_bytes(parts_.added.find(id)->content);
   }

@@ -55,12 +55,6 @@ std::vector<Span> arranged(std::vector<Part> parts, Behavior behavior) {
   return out;
 }
 
-void write_characters(Rewriter& rewriter) {
-  const std::string_view bytes = rewriter.source();
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    rewriter.put(bytes_to_characters(bytes.substr(i, 1)), i, i + 1);
-}
-
 void write_bytes(Rewriter& rewriter) {
   const std::string_view text = rewriter.source();
   std::string byte;
@@ -196,7 +190,7 @@ struct PreTokenizer::Pass {
 
   void keep(const Piece& piece) {
     if (!piece.text.empty())
-      pieces.push_back(becomes_characters ? rewritten(piece, write_characters) : piece);
+      pieces.push_back(becomes_characters ? rewritten(piece, write_byte_characters) : piece);
   }
 
   void take(Piece piece, bool is_first) {

@@ -10,6 +10,7 @@ using Behavior = PreTokenizer::Behavior;
 using Prefix = PreTokenizer::Prefix;
 
 constexpr int kMaxDepth = 20;  // nested Sequences
+constexpr std::int64_t kMaxFixedLength = 500;
 constexpr const char* kWhere = "tokenizer.json: /pre_tokenizer";
 
 Result<Behavior> read_behavior(const Json& json) {
@@ -89,6 +90,13 @@ Status PreTokenizer::add(const Json& json, int depth) {
     step.behavior = Behavior::kRemoved;
     add_step(std::move(step));
     return {};
+  }
+  if (*type == "FixedLength") {
+    const auto length = json["length"].as_integer().value_or(5);
+    if (length < 1 || length > kMaxFixedLength)
+      return fail(ErrorCode::kUnsupported,
+                  "pieces of " + std::to_string(length) + " characters are not supported", kWhere);
+    return add_split("[\\x{0}-\\x{10FFFF}]{1," + std::to_string(length) + "}");
   }
   if (*type == "Split") return add_json_split(json);
   return fail(ErrorCode::kUnsupported, "pre-tokenizer kind " + *type + " is not supported", kWhere);

@@ -5,6 +5,7 @@
 
 #include "base/json_view.h"
 #include "text/tokenizer/unigram_model.h"
+#include "text/tokenizer/word_level_model.h"
 #include "text/tokenizer/wordpiece_model.h"
 
 namespace plimsoll::text {
@@ -154,6 +155,15 @@ Status read_word_piece(const JsonView& model, TokenizerParts& parts) {
   return {};
 }
 
+Status read_word_level(const JsonView& model, TokenizerParts& parts) {
+  PLIMSOLL_TRY(const auto entries, read_vocabulary(model["vocab"]));
+  PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries, Spelling::kPlain));
+  parts.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
+  const auto unknown = parts.vocabulary->find_text(model["unk_token"].as_string().value_or("<unk>"));
+  parts.model = std::make_unique<WordLevelModel>(*parts.vocabulary, unknown);
+  return {};
+}
+
 // Files of old do not name their kind: it shows in their members.
 std::string kind_of(const JsonView& model) {
   if (const auto type = model["type"].as_string()) return std::string(*type);
@@ -172,6 +182,7 @@ Status read_model(const JsonView& model, TokenizerParts& parts) {
                 at("/model/type"));
   if (kind == "Unigram") return read_unigram(model, parts);
   if (kind == "WordPiece") return read_word_piece(model, parts);
+  if (kind == "WordLevel") return read_word_level(model, parts);
   return fail(ErrorCode::kUnsupported, "tokenizer kind " + kind + " is not supported", at("/model/type"));
 }
 
