@@ -29,6 +29,13 @@ constexpr char32_t kCapitalIWithDot = 0x130;  // lower-cases to two characters
 constexpr char32_t kFinalSigma = 0x3C2;       // lower case of a capital sigma that ends a word
 constexpr char32_t kCapitalSigma = 0x3A3;
 
+void append_title(std::u32string& out, char32_t c) {
+  if (c == kSharpS)
+    out += U"Ss";
+  else
+    out += title(c);
+}
+
 void append_lower(std::u32string& out, std::u32string_view text, std::size_t at) {
   if (text[at] == kCapitalIWithDot) {
     out += U"i\u0307";
@@ -80,6 +87,10 @@ bool is_alphabetic(char32_t c) {
 }
 bool is_decimal(char32_t c) {
   return category(c) == UTF8PROC_CATEGORY_ND;
+}
+bool is_numeric(char32_t c) {
+  const auto kind = category(c);
+  return kind >= UTF8PROC_CATEGORY_ND && kind <= UTF8PROC_CATEGORY_NO;
 }
 bool is_word_character(char32_t c) {
   const auto kind = category(c);
@@ -136,7 +147,7 @@ std::string to_title(std::string_view utf8) {
     if (inside_word)
       append_lower(out, text, i);
     else
-      out += title(text[i]);
+      append_title(out, text[i]);
     inside_word = is_alphabetic(text[i]);
   }
   return to_utf8(out);
@@ -147,7 +158,7 @@ std::string capitalize(std::string_view utf8) {
   std::u32string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (i == 0)
-      out += title(text[i]);
+      append_title(out, text[i]);
     else
       append_lower(out, text, i);
   }

@@ -16,6 +16,8 @@ std::size_t num_code_points(std::string_view utf8);
 bool is_python_space(char32_t c);
 bool is_alphabetic(char32_t c);
 bool is_decimal(char32_t c);
+/// str.isnumeric of one character, but for ideographs that are numbers.
+bool is_numeric(char32_t c);
 /// \w of a regular expression: letters, marks, digits, connectors.
 bool is_word_character(char32_t c);
 bool is_upper(char32_t c);

@@ -379,7 +379,7 @@ constexpr std::array kMethods = {
     MethodEntry{"isdecimal", all_method<is_decimal>, Arity::kNone},
     MethodEntry{"isdigit", all_method<is_decimal>, Arity::kNone},
     MethodEntry{"islower", cased_method<is_lower, is_upper>, Arity::kNone},
-    MethodEntry{"isnumeric", all_method<is_decimal>, Arity::kNone},
+    MethodEntry{"isnumeric", all_method<is_numeric>, Arity::kNone},
     MethodEntry{"isprintable", is_printable_method, Arity::kNone},
     MethodEntry{"isspace", all_method<is_python_space>, Arity::kNone},
     MethodEntry{"istitle", is_title_method, Arity::kNone},
