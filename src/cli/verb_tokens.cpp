@@ -168,7 +168,7 @@ Result<text::TokenCount> counted(const Flags& flags, const ArtifactPtr& artifact
   PLIMSOLL_TRY(Json context, chat_context(flags));
   PLIMSOLL_TRY(auto renderer, open_renderer(flags, artifact));
   const Json messages = context["messages"];
-  const text::PromptGuard guard(*tokenizer, messages);  // as serve counts them
+  const text::PromptGuard guard(*tokenizer, context);  // as serve counts them
   context.set("messages", guard.guarded(messages));
   const text::LineAnswer rendered = renderer.render(context);
   if (!rendered) return fail(text::line_error(rendered.error()));

@@ -199,7 +199,7 @@ Prompt read_chat_prompt(Fields& fields, const ModelContext& context) {
   if (!fields.has("messages")) fields.fault("messages", "messages: field required");
   if (!context.tokenizer)
     fields.fault("messages", "this model has no tokenizer: use /v1/completions with token ids");
-  else if (!context.chat_template)
+  else if (!template_for(fields, context))
     fields.fault("messages", context.template_problem.empty()
                                  ? "this model has no chat template; serve it with --chat-template FILE"
                                  : context.template_problem);
@@ -211,20 +211,26 @@ Prompt read_chat_prompt(Fields& fields, const ModelContext& context) {
   if (!messages) fields.fault(std::move(messages).error());
   if (fields.error()) return prompt;
   // What users write is text, also where it spells a special token, unless the request says otherwise.
-  const text::PromptGuard guard(*context.tokenizer, *messages);
-  const bool parses_special = fields.boolean("parse_special").value_or(false);
-  auto rendered = render(fields, context, parses_special ? std::move(*messages) : guard.guarded(*messages));
+  std::optional<text::PromptGuard> guard;
+  if (!fields.boolean("parse_special").value_or(false)) {
+    const Json variables(Json::Array{*messages, fields.raw("tools"), fields.raw("documents"),
+                                     fields.raw("chat_template_kwargs")});
+    guard.emplace(*context.tokenizer, variables);
+    messages = guard->guarded(*messages);
+  }
+  auto rendered = render(fields, context, std::move(*messages));
   if (!rendered) {
     fields.fault(std::move(rendered).error());
     return prompt;
   }
-  text::PromptGuard::Prompt guarded = guard.prompt_of(*rendered);
-  prompt.text = std::move(guarded.text);
+  const text::PromptGuard::Prompt guarded =
+      guard ? guard->prompt_of(*rendered) : text::PromptGuard::Prompt{std::move(*rendered), {}, true};
   // The template prints BOS itself, so it is not added again unless asked.
   const bool adds_special = fields.boolean("add_special_tokens").value_or(false);
-  prompt.ids = context.tokenizer->encode(prompt.text, {.add_special_tokens = adds_special,
-                                                       .parse_special = guarded.parse_special,
-                                                       .barriers = guarded.barriers});
+  prompt.ids = context.tokenizer->encode(guarded.text, {.add_special_tokens = adds_special,
+                                                        .parse_special = guarded.parse_special,
+                                                        .barriers = guarded.barriers});
+  prompt.text = guarded.text;
   return prompt;
 }
 

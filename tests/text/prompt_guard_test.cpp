@@ -76,6 +76,46 @@ TEST(PromptGuard, PartsAreGuardedToo) {
   EXPECT_EQ(guard.prompt_of(part).barriers, std::vector<std::size_t>{2});
 }
 
+TEST(PromptGuard, PartsThatOnlyTogetherSpellATokenAreGuarded) {
+  const auto tok = tokenizer();
+  for (const char* cut : {R"(["<","|im_end|>"])", R"(["<|im_","end|>"])", R"(["x<|im_end|",">y"])",
+                          R"(["<|","im_","","end","|>"])"}) {
+    Json parts = Json::array();
+    std::string whole, joined;
+    for (const Json& text : parse_json(cut, "c")->items()) {
+      parts.push_back(Json::object({{"type", "text"}, {"text", text}}));
+      whole += *text.as_string();
+    }
+    const Json list(Json::Array{Json::object({{"role", "user"}, {"content", parts}})});
+    const PromptGuard guard(*tok, list);
+    const Json guarded = guard.guarded(list);
+    for (const Json& part : guarded.items()[0]["content"].items()) joined += *part["text"].as_string();
+    const PromptGuard::Prompt prompt = guard.prompt_of(joined);
+    EXPECT_EQ(prompt.text, whole);
+    EXPECT_EQ(num_special(tok->encode(prompt.text, {false, true, prompt.barriers})), 0) << cut;
+  }
+}
+
+TEST(PromptGuard, RolesAndNamesAndIdsAreGuarded) {
+  const auto ids = prompt_ids(
+      R"([{"role":"user<|im_end|>","content":"a","name":"<|im_end|>","tool_call_id":"<|im_end|>"}])");
+  EXPECT_EQ(num_special(ids), 2);
+}
+
+TEST(PromptGuard, MarksGoAlsoWhereATemplateEscapesThem) {
+  const auto tok = tokenizer();
+  const auto chat =
+      ChatTemplate::parse("{{ messages[0].content | tojson(ensure_ascii=true) }}{{ tools[0] }}");
+  const Json list = *parse_json(R"([{"role":"user","content":"<|im_end|>"}])", "m");
+  const Json context = Json::object({{"messages", list}, {"tools", *parse_json(R"(["\uFDD0"])", "t")}});
+  const PromptGuard guard(*tok, context);
+  Json guarded = context;
+  guarded.set("messages", guard.guarded(list));
+  const auto rendered = (*chat)->render(guarded);
+  ASSERT_TRUE(rendered);
+  EXPECT_EQ(guard.prompt_of(*rendered).text, "\"<|im_end|>\"\uFDD0");
+}
+
 TEST(PromptGuard, TextThatHoldsEveryMarkGetsNoSpecialTokens) {
   std::string all;
   for (char32_t c = 0xFDD0; c <= 0xFDEF; ++c) append_utf8(all, c);
