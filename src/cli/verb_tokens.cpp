@@ -169,7 +169,8 @@ Result<text::TokenCount> counted(const Flags& flags, const ArtifactPtr& artifact
   PLIMSOLL_TRY(auto renderer, open_renderer(flags, artifact));
   const Json messages = context["messages"];
   const text::PromptGuard guard(*tokenizer, context);  // as serve counts them
-  context.set("messages", guard.guarded(messages));
+  context.set("messages", guard.guarded_messages(messages));
+  context.set("tools", guard.guarded(context["tools"]));
   const text::LineAnswer rendered = renderer.render(context);
   if (!rendered) return fail(text::line_error(rendered.error()));
   return text::count_chat(*tokenizer, guard.prompt_of(*(*rendered)["text"].as_string()), messages);

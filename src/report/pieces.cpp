@@ -18,7 +18,13 @@ std::string visible(std::string_view text) {
   while (!text.empty()) {
     const DecodedChar next = decode_utf8(text);
     const char32_t c = next.code_point;
-    if (c == '\n')
+    const bool steers =
+        (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;
+    if (c == '\\')
+      out += "\\\\";
+    else if (steers)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else if (c == '\n')
       out += "\\n";
     else if (c == '\t')
       out += "\\t";

@@ -129,12 +129,15 @@ const std::shared_ptr<const text::ChatTemplate>& template_for(Fields& fields, co
 }
 
 /// The variables of the template, as transformers names them.
-Json template_variables(Fields& fields, const ModelContext& context, Json messages) {
-  Json variables = Json::object({{"messages", std::move(messages)},
-                                 {"tools", fields.raw("tools").size() > 0 ? fields.raw("tools") : Json()},
-                                 {"documents", fields.raw("documents")},
-                                 {"bos_token", special_text(context, context.tokenizer->bos())},
-                                 {"eos_token", special_text(context, context.tokenizer->eos())}});
+Json template_variables(Fields& fields, const ModelContext& context, const text::PromptGuard* guard,
+                        Json messages) {
+  const auto guarded = [&](const Json& value) { return guard ? guard->guarded(value) : value; };
+  Json variables =
+      Json::object({{"messages", std::move(messages)},
+                    {"tools", fields.raw("tools").size() > 0 ? guarded(fields.raw("tools")) : Json()},
+                    {"documents", guarded(fields.raw("documents"))},
+                    {"bos_token", special_text(context, context.tokenizer->bos())},
+                    {"eos_token", special_text(context, context.tokenizer->eos())}});
   if (fields.has("reasoning_effort")) variables.set("reasoning_effort", fields.raw("reasoning_effort"));
   const Json& arguments = fields.raw("chat_template_kwargs");
   if (!arguments.is_null() && !arguments.is_object())
@@ -149,13 +152,14 @@ Json template_variables(Fields& fields, const ModelContext& context, Json messag
 }
 
 /// Renders the checked messages; the error is the template's own.
-ApiResult<std::string> render(Fields& fields, const ModelContext& context, Json messages) {
+ApiResult<std::string> render(Fields& fields, const ModelContext& context, const text::PromptGuard* guard,
+                              Json messages) {
   const bool adds_prompt = fields.boolean("add_generation_prompt").value_or(true);
   const bool continues = fields.boolean("continue_final_message").value_or(false);
   if (continues && fields.boolean("add_generation_prompt").value_or(false))
     return refuse(bad_request("add_generation_prompt and continue_final_message cannot both be true",
                               "continue_final_message"));
-  Json variables = template_variables(fields, context, std::move(messages));
+  Json variables = template_variables(fields, context, guard, std::move(messages));
   variables.set("add_generation_prompt", adds_prompt && !continues);
   if (fields.error()) return refuse(*fields.error());
   text::ChatOptions options;
@@ -216,9 +220,9 @@ Prompt read_chat_prompt(Fields& fields, const ModelContext& context) {
     const Json variables(Json::Array{*messages, fields.raw("tools"), fields.raw("documents"),
                                      fields.raw("chat_template_kwargs")});
     guard.emplace(*context.tokenizer, variables);
-    messages = guard->guarded(*messages);
+    messages = guard->guarded_messages(*messages);
   }
-  auto rendered = render(fields, context, std::move(*messages));
+  auto rendered = render(fields, context, guard ? &*guard : nullptr, std::move(*messages));
   if (!rendered) {
     fields.fault(std::move(rendered).error());
     return prompt;

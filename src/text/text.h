@@ -60,8 +60,9 @@ class Tokenizer {
   virtual std::optional<std::string> token_text(TokenId id) const = 0;
   virtual std::optional<TokenId> id_of(std::string_view token) const = 0;
 
-  /// Where special tokens stand in a text, as encoding would find them.
-  virtual std::vector<Span> find_special(std::string_view utf8) const = 0;
+  /// Ascending places at which a text must be broken so that no special token can be found in it, nor across
+  /// its ends (blanks there aside) together with other text.
+  virtual std::vector<std::size_t> special_breaks(std::string_view utf8) const = 0;
 
   virtual std::int64_t vocab_size() const = 0;  // highest id + 1, added tokens included
   virtual bool is_special(TokenId id) const = 0;

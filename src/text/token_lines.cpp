@@ -141,7 +141,7 @@ Result<Json> parse_ids(std::string_view text) {
     std::int64_t id = 0;
     const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, id);
     if (error != std::errc{} || stop != text.data() + end)
-      return fail(ErrorCode::kUsage, "not a token id: " + std::string(text.substr(at, end - at)), "--ids",
+      return fail(ErrorCode::kUsage, "not a token id: " + std::string(text.substr(at, end - at)), "",
                   "give ids as 1,2,3");
     ids.push_back(id);
     at = end;
@@ -156,9 +156,13 @@ TokenCount count_text(const Tokenizer& tokenizer, std::string_view text, const E
 
 TokenCount count_chat(const Tokenizer& tokenizer, const PromptGuard::Prompt& prompt, const Json& messages) {
   Tokens content;
-  for (const Json& message : messages.items())
-    if (const std::string* words = message["content"].as_string())
-      content += num_tokens(tokenizer, *words, {false, false});
+  const auto add = [&](const Json& words) {
+    if (const std::string* text = words.as_string()) content += num_tokens(tokenizer, *text, {false, false});
+  };
+  for (const Json& message : messages.items()) {
+    add(message["content"]);
+    for (const Json& part : message["content"].items()) add(part["text"]);
+  }
   return counted(num_tokens(tokenizer, prompt.text, {false, prompt.parse_special, prompt.barriers}), content);
 }
 

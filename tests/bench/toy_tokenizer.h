@@ -37,7 +37,7 @@ class ToyTokenizer final : public text::Tokenizer {
     return made;
   }
   bool decodes_by_bytes() const override { return true; }
-  std::vector<text::Span> find_special(std::string_view) const override { return {}; }
+  std::vector<std::size_t> special_breaks(std::string_view) const override { return {}; }
   std::string decode(std::span<const text::TokenId> ids, bool) const override {
     std::string out;
     for (text::TokenId id : ids) out += token_bytes(id);

@@ -27,7 +27,7 @@ class ByteTokenizer : public text::Tokenizer {
     return made;
   }
   bool decodes_by_bytes() const override { return true; }
-  std::vector<text::Span> find_special(std::string_view) const override { return {}; }
+  std::vector<std::size_t> special_breaks(std::string_view) const override { return {}; }
   std::string decode(std::span<const TokenId> ids, bool skip_special_tokens) const override;
   std::string token_bytes(TokenId id) const override;
   std::optional<std::string> token_text(TokenId id) const override;

@@ -4,15 +4,18 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "text/unicode.h"
+#include "text/tokenizer/blanks.h"
+#include "text/unicode_sets.h"
 
 namespace plimsoll::text {
 namespace {
 
 constexpr std::size_t kMaxContentBytes = 1024;
+constexpr std::size_t kMaxNormalizedBytes = 16 * 1024;
 
 bool is_word(char32_t c) {
-  return is_word_character(c);
+  static const CodePointSet words = *set_named("rust_word");
+  return words.contains(c);
 }
 
 bool ends_with_word(std::string_view text) {
@@ -56,7 +59,8 @@ void AddedTokens::Trie::insert(std::string_view content, std::int32_t token) {
     }
     at = next;
   }
-  nodes[static_cast<std::size_t>(at)].token = token;
+  if (std::int32_t& first_token = nodes[static_cast<std::size_t>(at)].token; first_token < 0)
+    first_token = token;
 }
 
 std::size_t AddedTokens::Trie::next_start(std::string_view text, std::size_t from) const {
@@ -84,10 +88,20 @@ Result<AddedTokens> AddedTokens::build(std::vector<AddedToken> tokens, const Nor
     made.by_id_[token.id] = i;
     made.by_content_[token.content] = i;
     made.highest_ = std::max(made.highest_, token.id);
+    if (token.is_special) made.longest_special_ = std::max(made.longest_special_, token.content.size());
+    const std::string spelled = token.content;
     // The reference also gives such a token back in its normalised spelling.
     if (token.is_normalized) token.content = normalizer.apply(token.content);
-    made.tries_[token.is_normalized ? 1 : 0].insert(token.content, static_cast<std::int32_t>(i));
+    if (token.content.size() > kMaxNormalizedBytes)
+      return fail(ErrorCode::kMalformed, "an added token is too long once it is normalised",
+                  "tokenizer.json: /added_tokens/" + std::to_string(i));
+    token.keeps_spelling = token.content == spelled;
   }
+  // Of tokens that are spelled alike the first counts, special ones before the others.
+  for (const bool special : {true, false})
+    for (std::size_t i = 0; i < made.tokens_.size(); ++i)
+      if (const AddedToken& token = made.tokens_[i]; token.is_special == special)
+        made.tries_[token.is_normalized ? 1 : 0].insert(token.content, static_cast<std::int32_t>(i));
   return made;
 }
 
@@ -101,11 +115,59 @@ const AddedToken* AddedTokens::find(std::string_view content) const {
   return found == by_content_.end() ? nullptr : &tokens_[found->second];
 }
 
+// Is the text's end a proper beginning of a special token?
+bool AddedTokens::begins_special(std::string_view text, Stage stage) const {
+  const Trie& trie = tries_[static_cast<std::size_t>(stage)];
+  for (std::size_t length = 1; length <= std::min(text.size(), longest_special_); ++length) {
+    std::int32_t node = trie.nodes.empty() ? -1 : 0;
+    for (std::size_t i = text.size() - length; node >= 0 && i < text.size(); ++i)
+      node = trie.child(node, static_cast<unsigned char>(text[i]));
+    if (node >= 0 && !trie.nodes[static_cast<std::size_t>(node)].children.empty()) return true;
+  }
+  return false;
+}
+
+// Is the text's start a proper end of a special token?
+bool AddedTokens::ends_special(std::string_view text, Stage stage) const {
+  for (const AddedToken& token : tokens_) {
+    if (!token.is_special || token.is_normalized != (stage == Stage::kNormalizedText)) continue;
+    const std::string_view content = token.content;
+    for (std::size_t at = 1; at < content.size(); ++at)
+      if (text.starts_with(content.substr(at))) return true;
+  }
+  return false;
+}
+
+std::vector<std::size_t> AddedTokens::special_breaks(std::string_view text, Stage stage) const {
+  const Trie& trie = tries_[static_cast<std::size_t>(stage)];
+  std::vector<std::size_t> places;
+  if (trie.nodes.empty()) return places;
+  const std::size_t start = blanks_at_start(text), end = text.size() - blanks_at_end(text);
+  if (start >= end) return places;
+  const std::string_view core = text.substr(start, end - start);
+  if (ends_special(core, stage)) places.push_back(start);
+  for (std::size_t at = 0; (at = trie.next_start(text, at)) < text.size(); ++at) {
+    std::int32_t node = 0;
+    for (std::size_t i = at; i < text.size(); ++i) {
+      node = trie.child(node, static_cast<unsigned char>(text[i]));
+      if (node < 0) break;
+      const std::int32_t token = trie.nodes[static_cast<std::size_t>(node)].token;
+      if (token < 0 || !tokens_[static_cast<std::size_t>(token)].is_special) continue;
+      places.push_back(at + static_cast<std::size_t>(decode_utf8(text.substr(at)).bytes));
+      break;
+    }
+  }
+  if (begins_special(core, stage)) places.push_back(end);
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
 std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, Stage stage, bool with_special,
                                                   std::span<const std::size_t> barriers) const {
   const Trie& trie = tries_[static_cast<std::size_t>(stage)];
   std::vector<Part> parts;
-  std::size_t done = 0;  // text before it is in `parts`
+  std::size_t done = 0;        // text before it is in `parts`; a token in blanks that another took goes back
+  std::size_t blanks_end = 0;  // of the blanks that were looked at last
   std::size_t at = 0;
   while (!trie.nodes.empty() && (at = trie.next_start(text, at)) < text.size()) {
     std::int32_t node = 0, longest = -1;
@@ -133,11 +195,14 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, Stage s
     if (token.is_single_word &&
         (ends_with_word(text.substr(0, span.begin)) || starts_with_word(text.substr(span.end))))
       continue;
-    if (token.strips_left)
-      span.begin = std::max(done, strip(text.substr(0, span.begin), Side::kRight).size());
-    if (token.strips_right) span.end = text.size() - strip(text.substr(span.end), Side::kLeft).size();
-    span.begin = std::max(span.begin, done);
-    if (span.end <= done) continue;
+    if (token.strips_left && span.begin > done)
+      span.begin -= blanks_at_end(text.substr(done, span.begin - done));
+    else if (token.strips_left)
+      span.begin = done;
+    if (token.strips_right) {
+      if (blanks_end < span.end) blanks_end = span.end + blanks_at_start(text.substr(span.end));
+      span.end = blanks_end;
+    }
     if (span.begin > done) parts.push_back({{done, span.begin}, nullptr});
     parts.push_back({span, &token});
     done = span.end;

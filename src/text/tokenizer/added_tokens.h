@@ -15,7 +15,6 @@
 #include "base/result.h"
 #include "text/text.h"
 #include "text/tokenizer/normalizer.h"
-#include "text/tokenizer/regex.h"
 
 namespace plimsoll::text {
 
@@ -27,6 +26,7 @@ struct AddedToken {
   bool is_single_word = false;  // not inside a word
   bool strips_left = false;     // takes the blanks before it
   bool strips_right = false;
+  bool keeps_spelling = true;  // normalising leaves its text as it is; else the reference never skips it
 };
 
 class AddedTokens {
@@ -43,6 +43,11 @@ class AddedTokens {
   /// found across one of `barriers` (ascending).
   std::vector<Part> split(std::string_view text, Stage stage, bool with_special,
                           std::span<const std::size_t> barriers = {}) const;
+
+  /// Places inside `text` at which it must be broken so that no special token of the stage is found in it:
+  /// one behind the first character of each, also of those within others. And the ends of the text, blanks
+  /// aside, where a special token might begin or end that other text completes.
+  std::vector<std::size_t> special_breaks(std::string_view text, Stage stage) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
   const AddedToken* find(TokenId id) const;
@@ -66,11 +71,15 @@ class AddedTokens {
     std::int32_t child(std::int32_t node, unsigned char byte) const;
   };
 
+  bool begins_special(std::string_view text, Stage stage) const;
+  bool ends_special(std::string_view text, Stage stage) const;
+
   std::vector<AddedToken> tokens_;
   std::array<Trie, 2> tries_;  // by stage
   std::unordered_map<TokenId, std::size_t> by_id_;
   std::unordered_map<std::string, std::size_t> by_content_;
   TokenId highest_ = -1;
+  std::size_t longest_special_ = 0;  // bytes
 };
 
 }  // namespace plimsoll::text

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <queue>
+#include <utility>
 
 #include "base/utf8.h"
 #include "text/tokenizer/byte_tokens.h"
@@ -14,6 +15,7 @@ namespace {
 // Up to here scanning all pairs after each join is faster than a heap (measured: words of real text).
 constexpr std::size_t kShortPiece = 48;
 constexpr std::size_t kMergeBatch = 64;
+constexpr std::size_t kKeptSymbols = 1 << 16;
 constexpr std::string_view kMark = "▁";  // SentencePiece's blank
 constexpr std::size_t kMarkByte = 0xFF;  // no byte of UTF-8
 
@@ -91,15 +93,20 @@ Status BpeModel::insert_all(std::span<const Merge> merges, std::size_t first_ran
 // own.
 void BpeModel::find_cuts(const std::vector<Merge>& merges) {
   const bool all_bytes = std::none_of(byte_ids_.begin(), byte_ids_.end(), [](TokenId id) { return id < 0; });
-  const bool fuses = options_.unknown_id && options_.fuse_unknown && !(options_.byte_fallback && all_bytes);
-  if (starts_with_bytes_ || options_.ignore_merges || fuses || !options_.continuing_prefix.empty() ||
-      !options_.end_suffix.empty())
+  // Every character must become tokens of its own, whatever stands beside it.
+  const bool all_known = options_.byte_fallback && all_bytes;
+  const bool unknown_alone = options_.unknown_id && !options_.fuse_unknown && !options_.byte_fallback;
+  if (starts_with_bytes_ || options_.ignore_merges || !(all_known || unknown_alone) ||
+      !options_.continuing_prefix.empty() || !options_.end_suffix.empty())
     return;
+  const std::string_view unknown = options_.unknown_id ? vocabulary_.bytes_of(*options_.unknown_id) : "";
   joins_.assign(256 * 256, false);
   for (const Merge& merge : merges) {
     if (merge.left.empty() || merge.right.empty()) continue;
-    // A byte token stands for a text that it does not spell.
-    if (byte_of_token(merge.left) >= 0 || byte_of_token(merge.right) >= 0) return joins_.clear();
+    // These stand for texts that they do not spell.
+    if (byte_of_token(merge.left) >= 0 || byte_of_token(merge.right) >= 0 || merge.left == unknown ||
+        merge.right == unknown)
+      return joins_.clear();
     const std::size_t last =
         merge.left.ends_with(kMark) ? kMarkByte : static_cast<unsigned char>(merge.left.back());
     const std::size_t first =
@@ -167,6 +174,7 @@ void BpeModel::encode(std::string_view piece, const PieceSink& sink) const {
     sink.add(symbol.id, at, at + symbol.bytes);
     at += symbol.bytes;
   }
+  if (symbols.capacity() > kKeptSymbols) symbols = {};  // a giant piece must not stay for ever
 }
 
 void BpeModel::start_bytes(std::string_view piece, std::vector<Symbol>& symbols) const {
@@ -183,38 +191,47 @@ void BpeModel::start_bytes(std::string_view piece, std::vector<Symbol>& symbols)
   }
 }
 
-bool BpeModel::add_bytes(std::string_view character, std::vector<Symbol>& symbols) const {
-  if (!options_.byte_fallback || !has_byte_tokens(byte_ids_, character)) return false;
-  for (const char c : character) symbols.push_back({byte_ids_[static_cast<unsigned char>(c)], 1});
+// `bytes` of the piece become the tokens of the bytes of `key`, which may have affixes besides.
+bool BpeModel::add_bytes(std::string_view key, std::uint32_t bytes, std::vector<Symbol>& symbols) const {
+  if (!options_.byte_fallback || !has_byte_tokens(byte_ids_, key)) return false;
+  std::uint32_t left = bytes;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const std::uint32_t own = i + 1 == key.size() ? left : std::min(left, 1u);
+    symbols.push_back({byte_ids_[static_cast<unsigned char>(key[i])], own});
+    left -= own;
+  }
   return true;
 }
 
+// An unknown waits until something known comes: tokens of bytes pass it by, as in the reference.
 void BpeModel::start_characters(std::string_view piece, std::vector<Symbol>& symbols) const {
   const bool has_affixes = !options_.continuing_prefix.empty() || !options_.end_suffix.empty();
   std::string spelled;
-  bool after_unknown = false;
+  std::optional<Symbol> unknown;
+  const auto flush = [&] {
+    if (unknown) symbols.push_back(*std::exchange(unknown, std::nullopt));
+  };
   for (std::size_t at = 0; at < piece.size();) {
     const auto bytes = static_cast<std::uint32_t>(decode_utf8(piece.substr(at)).bytes);
-    const std::string_view character = piece.substr(at, bytes);
-    std::string_view key = character;
+    std::string_view key = piece.substr(at, bytes);
     if (has_affixes) {
       spelled = at > 0 ? options_.continuing_prefix : "";
-      spelled += character;
+      spelled += key;
       if (at + bytes == piece.size()) spelled += options_.end_suffix;
       key = spelled;
     }
     at += bytes;
     const TokenId id = bytes == 1 && !has_affixes ? ascii_ids_[static_cast<unsigned char>(key[0])]
                                                   : vocabulary_.find_bytes(key).value_or(-1);
-    const bool is_known = id >= 0 || add_bytes(key, symbols);
-    if (id >= 0)
+    if (id >= 0) {
+      flush();
       symbols.push_back({id, bytes});
-    else if (!is_known && after_unknown && options_.fuse_unknown)
-      symbols.back().bytes += bytes;
-    else if (!is_known && options_.unknown_id)
-      symbols.push_back({*options_.unknown_id, bytes});
-    after_unknown = !is_known && options_.unknown_id;
+    } else if (!add_bytes(key, bytes, symbols) && options_.unknown_id) {
+      if (!options_.fuse_unknown) flush();
+      unknown = Symbol{*options_.unknown_id, bytes + (unknown ? unknown->bytes : 0)};
+    }
   }
+  flush();
 }
 
 void BpeModel::merge_short(std::vector<Symbol>& symbols) const {

@@ -60,7 +60,7 @@ class BpeModel final : public PieceModel {
   const Pair* find(TokenId left, TokenId right) const;
   void start_bytes(std::string_view piece, std::vector<Symbol>& symbols) const;
   void start_characters(std::string_view piece, std::vector<Symbol>& symbols) const;
-  bool add_bytes(std::string_view character, std::vector<Symbol>& symbols) const;
+  bool add_bytes(std::string_view key, std::uint32_t bytes, std::vector<Symbol>& symbols) const;
   void merge_short(std::vector<Symbol>& symbols) const;
   void merge_long(std::vector<Symbol>& symbols) const;
 

@@ -15,7 +15,8 @@ constexpr const char* kWhere = "tokenizer.json: /decoder";
 std::string replaced(const std::string& text, const Regex& pattern, const std::string& content) {
   std::string out;
   std::size_t at = 0;
-  for (const Span span : pattern.find_all(text)) {
+  for (const Span span :
+       pattern.can_match_empty() ? pattern.find_all_with_empty(text) : pattern.find_all(text)) {
     out.append(text, at, span.begin - at).append(content);
     at = span.end;
   }
@@ -25,6 +26,11 @@ std::string replaced(const std::string& text, const Regex& pattern, const std::s
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
   std::string out;
   std::size_t at = 0;
+  if (from.empty()) {  // as the reference has it: between all characters and at both ends
+    for (; at < text.size(); at += static_cast<std::size_t>(decode_utf8(text.substr(at)).bytes))
+      out.append(to).append(text.substr(at, static_cast<std::size_t>(decode_utf8(text.substr(at)).bytes)));
+    return out.append(to);
+  }
   for (std::size_t found; (found = text.find(from, at)) != std::string_view::npos; at = found + from.size())
     out.append(text.substr(at, found - at)).append(to);
   return out.append(text.substr(at));

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/normalizer.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
 
 #include "base/utf8.h"
 #include "text/tokenizer/base64.h"
+#include "text/tokenizer/blanks.h"
 #include "text/tokenizer/byte_level.h"
 #include "text/tokenizer/charsmap.h"
 #include "text/tokenizer/pattern_json.h"
 #include "text/tokenizer/unicode_form.h"
-#include "text/unicode.h"
 
 namespace plimsoll::text {
 namespace {
 
 constexpr int kMaxDepth = 20;  // nested Sequences
+constexpr std::size_t kMaxSteps = 32;
+constexpr std::size_t kMaxGrowth = 1024;
 constexpr const char* kWhere = "tokenizer.json: /normalizer";
 
 constexpr std::pair<std::string_view, UnicodeForm> kForms[] = {{"NFC", UnicodeForm::kNfc},
@@ -37,6 +40,15 @@ void replace_all(Rewriter& rewriter, const Regex& pattern, const std::string& co
   const std::string_view text = rewriter.source();
   std::array<Span, 64> matches;
   std::size_t at = 0;
+  if (pattern.can_match_empty()) {
+    for (const Span match : pattern.find_all_with_empty(text)) {
+      rewriter.keep(at, match.begin);
+      rewriter.put(content, match.begin, match.end);
+      at = match.end;
+    }
+    rewriter.keep(at, text.size());
+    return;
+  }
   for (Regex::Cursor cursor; cursor.at < text.size();) {
     const std::size_t count = pattern.find_some(text, cursor, matches);
     for (const Span match : std::span(matches).first(count)) {
@@ -50,11 +62,9 @@ void replace_all(Rewriter& rewriter, const Regex& pattern, const std::string& co
 
 void strip_ends(Rewriter& rewriter, bool left, bool right) {
   const std::string_view text = rewriter.source();
-  std::string_view rest = text;
-  if (left) rest = strip(rest, Side::kLeft);
-  const std::size_t begin = text.size() - rest.size();
-  if (right) rest = strip(rest, Side::kRight);
-  rewriter.keep(begin, begin + rest.size());
+  const std::size_t begin = left ? blanks_at_start(text) : 0;
+  const std::size_t end = right ? text.size() - blanks_at_end(text.substr(begin)) : text.size();
+  rewriter.keep(begin, end);
 }
 
 }  // namespace
@@ -143,13 +153,25 @@ Status Normalizer::add(const Json& json, int depth) {
     return {};
   }
   if (*type == "Sequence") {
-    for (const Json& part : json["normalizers"].items()) PLIMSOLL_TRY_VOID(add(part, depth + 1));
+    for (const Json& part : json["normalizers"].items()) {
+      PLIMSOLL_TRY_VOID(add(part, depth + 1));
+      if (steps_.size() > kMaxSteps || growth_ > kMaxGrowth)
+        return fail(ErrorCode::kUnsupported,
+                    "more than 32 normalizers, or replacements that make a text 1,024 times as long, are not "
+                    "supported",
+                    kWhere);
+    }
   } else if (*type == "Prepend" && json["prepend"].as_string()) {
     add_prepend(*json["prepend"].as_string());
   } else if (*type == "Strip") {
     add_strip(json["strip_left"].as_bool().value_or(true), json["strip_right"].as_bool().value_or(true));
   } else if (*type == "Replace" && json["content"].as_string()) {
     PLIMSOLL_TRY(Regex pattern, read_pattern(json["pattern"], kWhere));
+    growth_ *= std::max<std::size_t>(
+        1, json["content"].as_string()->size() /
+               std::max<std::size_t>(1, json["pattern"]["String"].as_string()
+                                            ? json["pattern"]["String"].as_string()->size()
+                                            : 1));
     add_replace(std::move(pattern), *json["content"].as_string());
   } else if (*type == "Lowercase") {
     add_step(lowercase);

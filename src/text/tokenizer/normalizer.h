@@ -37,8 +37,6 @@ class Normalizer {
   /// Errors: kMalformed for what is no charsmap.
   Status add_charsmap(std::string_view blob);
 
-  bool is_empty() const { return steps_.empty(); }
-
   /// The normalised text, in `storage` unless nothing changes. `utf8` must be valid. With `origin`, per byte
   /// of the answer the bytes of `utf8` it stands for; left empty when nothing changes.
   std::string_view apply(std::string_view utf8, std::string& storage,
@@ -52,6 +50,7 @@ class Normalizer {
   };
   Status add(const Json& json, int depth);
   std::vector<Stage> steps_;
+  std::size_t growth_ = 1;  // how many times as long replacements may make a text
 };
 
 }  // namespace plimsoll::text

@@ -60,7 +60,8 @@ std::vector<TokenId> PieceEncoder::take() {
   std::vector<TokenId> ids(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(num_ids_));
   num_ids_ = 0;
   constexpr std::size_t kKept = std::size_t{1} << 20;  // a giant text must not stay for ever
-  if (ids_.size() > kKept) ids_ = std::vector<TokenId>();
+  if (ids_.size() > kKept) ids_ = {};
+  if (fresh_.capacity() > kKept) fresh_ = {};
   return ids;
 }
 

@@ -48,7 +48,8 @@ class PipelineTokenizer final : public Tokenizer {
     for (TokenId id = 0; id < parts_.vocabulary->size(); ++id)
       if (parts_.vocabulary->has(id)) kinds_[static_cast<std::size_t>(id)] = kPlain;
     for (const AddedToken& token : parts_.added.tokens())
-      kinds_[static_cast<std::size_t>(token.id)] = token.is_special ? kSpecial : kAdded;
+      kinds_[static_cast<std::size_t>(token.id)] =
+          token.is_special && token.keeps_spelling ? kSpecial : kAdded;
   }
 
   std::vector<TokenId> encode(std::string_view utf8, const EncodeOptions& options) const override {
@@ -103,13 +104,19 @@ class PipelineTokenizer final : public Tokenizer {
     return parts_.vocabulary->find_text(token);
   }
 
-  std::vector<Span> find_special(std::string_view utf8) const override {
-    std::vector<Span> found;
-    for (const auto stage : {AddedTokens::Stage::kRawText, AddedTokens::Stage::kNormalizedText})
-      for (const auto& part : parts_.added.split(utf8, stage, true))
-        if (part.token && part.token->is_special) found.push_back(part.span);
-    std::sort(found.begin(), found.end(), [](Span a, Span b) { return a.begin < b.begin; });
-    return found;
+  std::vector<std::size_t> special_breaks(std::string_view utf8) const override {
+    std::vector<std::size_t> places = parts_.added.special_breaks(utf8, AddedTokens::Stage::kRawText);
+    if (parts_.added.has_stage(AddedTokens::Stage::kNormalizedText)) {
+      std::string storage;
+      std::vector<Span> origin;
+      const std::string_view text = parts_.normalizer.apply(utf8, storage, &origin);
+      const Piece normalized{text, 0, origin.empty() ? nullptr : &origin};
+      for (const std::size_t at : parts_.added.special_breaks(text, AddedTokens::Stage::kNormalizedText))
+        places.push_back(at == 0 ? 0 : normalized.source(at - 1, at).end);
+    }
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+    return places;
   }
 
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(kinds_.size()); }
@@ -185,22 +192,24 @@ class PipelineTokenizer final : public Tokenizer {
   void encode_text(std::string_view whole, Span span, const EncodeOptions& options, const Job& job) const {
     const std::string_view raw = whole.substr(span.begin, span.end - span.begin);
     // Where barriers stand in normalised text nobody knows: none of its special tokens counts then.
-    const bool with_special = options.parse_special &&
-                              std::none_of(options.barriers.begin(), options.barriers.end(),
-                                           [&](std::size_t at) { return at > span.begin && at < span.end; });
+    const auto barrier = std::upper_bound(options.barriers.begin(), options.barriers.end(), span.begin);
+    const bool with_special =
+        options.parse_special && (barrier == options.barriers.end() || *barrier >= span.end);
     std::string storage;
     std::vector<Span> origin;
-    const std::string_view text = parts_.normalizer.apply(raw, storage, job.placed ? &origin : nullptr);
+    const std::string_view text = parts_.normalizer.apply(
+        raw, storage, job.placed || parts_.pre_tokenizer.needs_origin() ? &origin : nullptr);
+    const bool is_start = span.begin == 0 && (origin.empty() || origin[0].begin == 0);
     const std::size_t first_span = job.placed ? job.placed->spans.size() : 0;
     if (!parts_.added.has_stage(AddedTokens::Stage::kNormalizedText)) {
-      encode_pieces(text, 0, span.begin == 0, job);
+      encode_pieces(text, 0, is_start, job);
     } else {
       for (const auto& part : parts_.added.split(text, AddedTokens::Stage::kNormalizedText, with_special)) {
         if (part.token)
           job.add(part.token->id, part.span);
         else
           encode_pieces(text.substr(part.span.begin, part.span.end - part.span.begin), part.span.begin,
-                        span.begin == 0 && part.span.begin == 0, job);
+                        is_start && part.span.begin == 0, job);
       }
     }
     if (!job.placed) return;

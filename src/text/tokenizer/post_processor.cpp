@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/post_processor.h"
 
+#include <utility>
+
 namespace plimsoll::text {
 namespace {
 
@@ -19,8 +21,12 @@ Result<TokenId> read_id(const Json& json) {
 Status read_template(const Json& json, PostProcessor& made) {
   bool is_after = false;
   std::vector<TokenId> before, after;
+  if (std::exchange(made.has_template, true))
+    return fail(ErrorCode::kUnsupported, "more than one template is not supported", kWhere);
   for (const Json& part : json["single"].items()) {
     if (part.contains("Sequence")) {
+      if (is_after)
+        return fail(ErrorCode::kUnsupported, "a template that repeats its text is not supported", kWhere);
       is_after = true;
       continue;
     }

@@ -13,6 +13,7 @@ namespace plimsoll::text {
 struct PostProcessor {
   std::vector<TokenId> before;
   std::vector<TokenId> after;
+  bool has_template = false;
 
   /// From the "post_processor" member of tokenizer.json; null adds nothing.
   /// Errors: kUnsupported naming a kind we lack; kMalformed.

@@ -91,6 +91,13 @@ Span Piece::source(std::size_t from, std::size_t to) const {
   return {(*origin)[begin + from].begin, (*origin)[begin + to - 1].end};
 }
 
+Status PreTokenizer::check_steps() const {
+  constexpr std::size_t kMaxSteps = 32;
+  if (steps_.size() <= kMaxSteps) return {};
+  return fail(ErrorCode::kUnsupported, "more than 32 pre-tokenizers are not supported",
+              "tokenizer.json: /pre_tokenizer");
+}
+
 void PreTokenizer::add_step(Step step) {
   steps_.push_back(std::move(step));
   // A lone expression, alone or before a ByteLevel that only says how the vocabulary is spelled.
@@ -151,6 +158,7 @@ void PreTokenizer::add_metaspace(std::string mark, Prefix prefix, bool splits) {
   step.pattern = Regex::literal(mark);
   step.mark = std::move(mark);
   step.prefix = prefix;
+  needs_origin_ = needs_origin_ || prefix == Prefix::kFirst;
   step.splits = splits;
   step.behavior = Behavior::kMergedWithNext;
   add_step(std::move(step));
@@ -193,13 +201,13 @@ struct PreTokenizer::Pass {
       pieces.push_back(becomes_characters ? rewritten(piece, write_byte_characters) : piece);
   }
 
-  void take(Piece piece, bool is_first) {
+  void take(Piece piece) {
     if (step.add_prefix_space && !piece.text.starts_with(' '))
       piece = rewritten(piece, [](Rewriter& out) { write_with_prefix(out, " "); });
     if (step.kind == Step::Kind::kMetaspace) {
       piece = rewritten(piece, [&](Rewriter& out) { write_marks(out, step.mark); });
-      const bool wants =
-          step.prefix == Prefix::kAlways || (step.prefix == Prefix::kFirst && is_first && is_start);
+      const bool wants = step.prefix == Prefix::kAlways ||
+                         (step.prefix == Prefix::kFirst && is_start && piece.source(0, 1).begin == 0);
       if (wants && !piece.text.starts_with(step.mark))
         piece = rewritten(piece, [&](Rewriter& out) { write_with_prefix(out, step.mark); });
     }
@@ -219,13 +227,14 @@ struct PreTokenizer::Pass {
 std::vector<Piece> PreTokenizer::split(std::string_view utf8, bool is_start, Storage& storage) const {
   std::vector<Piece> pieces;
   if (!utf8.empty()) pieces.push_back({utf8, 0, nullptr});
+  storage.keeps_origin = storage.keeps_origin || needs_origin();
   bool in_characters = false;
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     // Only steps behind ByteLevel need to see its characters: usually there are none.
     const bool becomes_characters = steps_[s].kind == Step::Kind::kByteLevel && s + 1 < steps_.size();
     Pass pass{steps_[s], becomes_characters, is_start, storage, {}};
     pass.pieces.reserve(pieces.size());
-    for (std::size_t i = 0; i < pieces.size(); ++i) pass.take(pieces[i], i == 0);
+    for (const Piece& piece : pieces) pass.take(piece);
     pieces = std::move(pass.pieces);
     in_characters = in_characters || becomes_characters;
   }

@@ -49,6 +49,8 @@ class PreTokenizer {
   void add_metaspace(std::string mark, Prefix prefix, bool splits);
   void add_bert();
 
+  /// True when a step asks where a text began before it was normalised.
+  bool needs_origin() const { return needs_origin_; }
   /// True when the vocabulary is written in byte characters.
   bool is_byte_level() const { return has_byte_level_; }
 
@@ -82,9 +84,11 @@ class PreTokenizer {
   Status add_json_split(const Json& json);
   void add_metaspace(const Json& json);
   void add_step(Step step);
+  Status check_steps() const;
 
   std::vector<Step> steps_;
   bool has_byte_level_ = false;
+  bool needs_origin_ = false;
   std::size_t single_ = SIZE_MAX;  // index of the step of single_pattern()
   bool keeps_gaps_ = false;
 };

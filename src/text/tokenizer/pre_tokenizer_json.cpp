@@ -60,7 +60,10 @@ Status PreTokenizer::add(const Json& json, int depth) {
   if (!type) return fail(ErrorCode::kMalformed, "a pre-tokenizer has no type", kWhere);
   if (depth > kMaxDepth) return fail(ErrorCode::kMalformed, "pre-tokenizers are nested too deeply", kWhere);
   if (*type == "Sequence") {
-    for (const Json& part : json["pretokenizers"].items()) PLIMSOLL_TRY_VOID(add(part, depth + 1));
+    for (const Json& part : json["pretokenizers"].items()) {
+      PLIMSOLL_TRY_VOID(add(part, depth + 1));
+      PLIMSOLL_TRY_VOID(check_steps());
+    }
     return {};
   }
   if (*type == "ByteLevel")

@@ -83,6 +83,20 @@ Result<std::vector<AddedToken>> read_added(const Json& json) {
   return tokens;
 }
 
+// A token that the vocabulary has keeps the vocabulary's id, whatever the list says, as in the reference.
+Status check_added(std::vector<AddedToken>& added, const Vocabulary& vocabulary) {
+  const std::int64_t highest = vocabulary.size() + static_cast<std::int64_t>(added.size()) * 8 + 100'000;
+  for (std::size_t i = 0; i < added.size(); ++i) {
+    if (const auto id = vocabulary.find_text(added[i].content)) added[i].id = *id;
+    if (added[i].id > highest)
+      return fail(ErrorCode::kMalformed,
+                  "token id " + std::to_string(added[i].id) + " is out of range for a vocabulary of " +
+                      std::to_string(vocabulary.size()) + " ids",
+                  at("/added_tokens/" + std::to_string(i)));
+  }
+  return {};
+}
+
 Status read_bpe(const JsonView& model, TokenizerParts& parts) {
   const bool is_byte_level = parts.pre_tokenizer.is_byte_level();
   PLIMSOLL_TRY(const auto entries, read_vocabulary(model["vocab"]));
@@ -201,8 +215,9 @@ Result<TokenizerParts> read_tokenizer_json(const JsonView& root) {
   PLIMSOLL_TRY(parts.pre_tokenizer, PreTokenizer::from_json(root["pre_tokenizer"].to_json()));
   PLIMSOLL_TRY(parts.post_processor, PostProcessor::from_json(root["post_processor"].to_json()));
   PLIMSOLL_TRY(std::vector<AddedToken> added, read_added(root["added_tokens"].to_json()));
-  PLIMSOLL_TRY(parts.added, AddedTokens::build(std::move(added), parts.normalizer));
   PLIMSOLL_TRY_VOID(read_model(root["model"], parts));
+  PLIMSOLL_TRY_VOID(check_added(added, *parts.vocabulary));
+  PLIMSOLL_TRY(parts.added, AddedTokens::build(std::move(added), parts.normalizer));
   return parts;
 }
 

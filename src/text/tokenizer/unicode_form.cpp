@@ -3,8 +3,8 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -23,29 +23,55 @@ bool is_compatible(UnicodeForm form) {
   return form == UnicodeForm::kNfkc || form == UnicodeForm::kNfkd;
 }
 
-utf8proc_option_t options_of(UnicodeForm form) {
-  switch (form) {
-    case UnicodeForm::kNfc:
-      return UTF8PROC_COMPOSE;
-    case UnicodeForm::kNfd:
-      return UTF8PROC_DECOMPOSE;
-    case UnicodeForm::kNfkc:
-      return static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_COMPAT);
-    case UnicodeForm::kNfkd:
-      return static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
-  }
-  return UTF8PROC_COMPOSE;
+bool composes(UnicodeForm form) {
+  return form == UnicodeForm::kNfc || form == UnicodeForm::kNfkc;
 }
 
-// The text in the form, or nothing when it could not be made (out of memory).
+int combining_class(utf8proc_int32_t c) {
+  return utf8proc_get_property(c)->combining_class;
+}
+
+// Marks behind a letter in the order of their classes. The library's own way is quadratic in their number.
+void order_marks(std::vector<utf8proc_int32_t>& points) {
+  for (auto begin = points.begin(); begin != points.end();) {
+    if (combining_class(*begin) == 0) {
+      ++begin;
+      continue;
+    }
+    const auto end = std::find_if(begin, points.end(), [](auto c) { return combining_class(c) == 0; });
+    std::stable_sort(begin, end, [](auto a, auto b) { return combining_class(a) < combining_class(b); });
+    begin = end;
+  }
+}
+
+// The text in the form.
 std::string mapped(std::string_view text, UnicodeForm form) {
-  utf8proc_uint8_t* bytes = nullptr;
-  const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                 static_cast<utf8proc_ssize_t>(text.size()), &bytes,
-                                 static_cast<utf8proc_option_t>(options_of(form) | UTF8PROC_STABLE));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(bytes, &std::free);
-  if (size < 0) return std::string(text);
-  return std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  const auto compatible = is_compatible(form) ? UTF8PROC_COMPAT : utf8proc_option_t{};
+  const auto decompose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | compatible);
+  std::vector<utf8proc_int32_t> points;
+  int boundary = 0;
+  while (!text.empty()) {
+    constexpr utf8proc_ssize_t kLongest = 64;  // the longest decomposition has 18 characters
+    utf8proc_int32_t parts[kLongest];
+    const DecodedChar next = decode_utf8(text);
+    const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(next.code_point), parts,
+                                               kLongest, decompose, &boundary);
+    if (count > 0 && count <= kLongest)
+      points.insert(points.end(), parts, parts + count);
+    else
+      points.push_back(static_cast<utf8proc_int32_t>(next.code_point));
+    text.remove_prefix(static_cast<std::size_t>(next.bytes));
+  }
+  order_marks(points);
+  if (composes(form)) {
+    const auto compose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    const auto size =
+        utf8proc_normalize_utf32(points.data(), static_cast<utf8proc_ssize_t>(points.size()), compose);
+    if (size >= 0) points.resize(static_cast<std::size_t>(size));
+  }
+  std::string out;
+  for (const auto c : points) append_utf8(out, static_cast<char32_t>(c));
+  return out;
 }
 
 // May this character, or the one before it because of it, look different in the form? A character is inert
@@ -54,12 +80,11 @@ bool is_inert(char32_t c, UnicodeForm form) {
   if (has_no_normal_form(c, is_compatible(form))) return true;
   const utf8proc_property_t* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(c));
   if (property->combining_class != 0) return false;
-  const bool composes = form == UnicodeForm::kNfc || form == UnicodeForm::kNfkc;
   constexpr std::uint16_t kNone = 0xFFFF, kSecond = 0x8000;  // utf8proc's marks in comb_index
-  if (composes && property->comb_index != kNone && property->comb_index >= kSecond) return false;
+  if (composes(form) && property->comb_index != kNone && property->comb_index >= kSecond) return false;
   const bool is_hangul_tail = (c >= 0x1161 && c <= 0x1175) || (c >= 0x11A8 && c <= 0x11C2);
-  if (composes && is_hangul_tail) return false;
-  if (c >= 0xAC00 && c <= 0xD7A3) return composes;  // Hangul syllables
+  if (composes(form) && is_hangul_tail) return false;
+  if (c >= 0xAC00 && c <= 0xD7A3) return composes(form);  // Hangul syllables
   if (property->decomp_seqindex == kNone) return true;
   std::string alone;
   append_utf8(alone, c);
