@@ -82,7 +82,8 @@ TEST(PromptGuard, PartsThatOnlyTogetherSpellATokenAreGuarded) {
                           R"(["<|","im_","","end","|>"])"}) {
     Json parts = Json::array();
     std::string whole, joined;
-    for (const Json& text : parse_json(cut, "c")->items()) {
+    const Json texts = *parse_json(cut, "c");
+    for (const Json& text : texts.items()) {
       parts.push_back(Json::object({{"type", "text"}, {"text", text}}));
       whole += *text.as_string();
     }
