@@ -5,7 +5,7 @@
 usage: tools/cut_token_goldens.py FULL_SET/tokens data/golden/tokens
 
 Per family: its meta row, one row of each of some categories and of each kind of field, in the form of the full set.
-Of the public cases all rows but those that are templates alone.
+Of the public cases all rows but models' own templates, which are long and carry their owners' licences.
 """
 import json
 import sys
@@ -40,7 +40,8 @@ def sample(lines: list[str]) -> list[str]:
 
 
 def public_cases(lines: list[str]) -> list[str]:
-    rows = [row for line in lines if (row := json.loads(line))["kind"] != "template"]
+    rows = [row for line in lines
+            if (row := json.loads(line))["kind"] != "template" or len(line) <= MAX_ROW_CHARACTERS]
     for row in rows:
         if "#" not in row["ref"]:  # no issue: a count that our own documents state
             row["ref"] = "stated count"

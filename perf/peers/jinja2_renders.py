@@ -4,8 +4,8 @@
 
     PLIMSOLL_GOLDEN=... jinja2_renders.py [--passes 5] [--ours build/release/perf/plimsoll_template_perf]
 
-The environment is the one that transformers compiles templates in. Parsing is timed apart; all times are CPU time. With --ours the
-program is run once after each pass, so that both see the same machine. Needs transformers and jinja2.
+The environment is the one that transformers compiles templates in. Parsing is timed apart; all times are CPU time.
+With --ours the program is run once after each pass, so that both see the same machine. Needs transformers and jinja2.
 """
 import argparse
 import json

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // On simdjson's document model, whose elements are a pointer and an index; nothing of it shows in the header.
+// Built and tested with 3.0.1, Debian 12's; the sources of 3.0 to 3.13 and 4.0 to 4.6 have the same two
+// members.
 #include "base/json_view.h"
 
 #include <simdjson.h>

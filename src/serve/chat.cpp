@@ -11,84 +11,13 @@
 namespace plimsoll::serve {
 namespace {
 
-/// Text of one content part, or a 400 for a kind that a text model does not take.
-ApiResult<std::string> part_text(const Json& part, const std::string& place) {
-  if (const std::string* text = part.as_string()) return *text;
-  const std::string* type = part["type"].as_string();
-  if (!type) return refuse(bad_request(place + ": a content part is an object with a type", place));
-  if (*type == "text" || *type == "input_text" || *type == "output_text") {
-    if (const std::string* text = part["text"].as_string()) return *text;
-    return refuse(bad_request(place + ".text must be a string", place + ".text"));
-  }
-  if (*type == "refusal" && part["refusal"].is_string()) return *part["refusal"].as_string();
-  const std::string param = place + "." + *type;
-  return refuse(bad_request(fmt::format("{}: this model takes text only, not {}", param, *type), param));
-}
-
-ApiResult<Json> normalise_content(const Json& content, bool takes_parts, const std::string& place) {
-  if (content.is_null()) return Json("");
-  if (content.is_string()) return content;
-  if (!content.is_array()) return refuse(bad_request(place + " must be a string or a list of parts", place));
-  Json parts = Json::array();
-  std::string joined;
-  for (std::size_t i = 0; i < content.size(); ++i) {
-    auto text = part_text(content.items()[i], fmt::format("{}[{}]", place, i));
-    if (!text) return refuse(std::move(text).error());
-    if (takes_parts) {
-      parts.push_back(Json::object({{"type", "text"}, {"text", *text}}));
-    } else {
-      if (i > 0) joined += '\n';
-      joined += *text;
-    }
-  }
-  return takes_parts ? parts : Json(std::move(joined));
-}
-
-/// Templates iterate over the arguments: the JSON text that the API carries is parsed for them.
-ApiResult<Json> normalise_tool_calls(const Json& calls, const std::string& place) {
-  if (!calls.is_array()) return refuse(bad_request(place + " must be a list", place));
-  Json result = Json::array();
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    Json call = calls.items()[i];
-    Json function = call["function"];
-    const std::string here = fmt::format("{}[{}].function", place, i);
-    if (!function["name"].is_string())
-      return refuse(bad_request(here + ".name must be a string", here + ".name"));
-    if (const std::string* arguments = function["arguments"].as_string()) {
-      auto parsed = parse_json(arguments->empty() ? "{}" : *arguments, "arguments");
-      if (!parsed) return refuse(bad_request(here + ".arguments is not JSON", here + ".arguments"));
-      function.set("arguments", std::move(*parsed));
-    }
-    call.set("function", std::move(function));
-    result.push_back(std::move(call));
-  }
-  return result;
-}
-
-ApiResult<Json> normalise_message(const Json& message, bool takes_parts, const std::string& place) {
-  if (!message.is_object()) return refuse(bad_request(place + " must be an object", place));
+/// What of a message only the API asks for; templates may do without.
+std::optional<ApiError> missing_field(const Json& message, const std::string& place) {
   const std::string* role = message["role"].as_string();
-  if (!role) return refuse(bad_request(place + ".role must be a string", place + ".role"));
-  auto content = normalise_content(message["content"], takes_parts, place + ".content");
-  if (!content) return refuse(std::move(content).error());
+  if (!role) return bad_request(place + ".role must be a string", place + ".role");
   if (!message.contains("content") && *role != "assistant")
-    return refuse(bad_request(place + ".content: field required", place + ".content"));
-  Json result = Json::object({{"role", *role}, {"content", std::move(*content)}});
-  if (*role == "assistant") {
-    if (!message["tool_calls"].is_null()) {
-      auto calls = normalise_tool_calls(message["tool_calls"], place + ".tool_calls");
-      if (!calls) return refuse(std::move(calls).error());
-      result.set("tool_calls", std::move(*calls));
-    }
-    const Json& reasoning = message[message["reasoning"].is_string() ? "reasoning" : "reasoning_content"];
-    if (reasoning.is_string()) {
-      result.set("reasoning", reasoning);
-      result.set("reasoning_content", reasoning);
-    }
-  }
-  for (const char* key : {"name", "tool_call_id"})
-    if (message[key].is_string()) result.set(key, message[key]);
-  return result;
+    return bad_request(place + ".content: field required", place + ".content");
+  return std::nullopt;
 }
 
 void check_tools(Fields& fields) {
@@ -118,10 +47,6 @@ void check_tools(Fields& fields) {
   fields.fault("tool_choice", "tool_choice that forces a call is not supported by this server; use auto");
 }
 
-std::string special_text(const ModelContext& context, std::optional<TokenId> id) {
-  return id ? context.tokenizer->token_text(*id).value_or("") : "";
-}
-
 /// Some models bring a template of its own for conversations with tools.
 const std::shared_ptr<const text::ChatTemplate>& template_for(Fields& fields, const ModelContext& context) {
   return context.tool_template && fields.raw("tools").size() > 0 ? context.tool_template
@@ -136,8 +61,8 @@ Json template_variables(Fields& fields, const ModelContext& context, const text:
       Json::object({{"messages", std::move(messages)},
                     {"tools", fields.raw("tools").size() > 0 ? guarded(fields.raw("tools")) : Json()},
                     {"documents", guarded(fields.raw("documents"))},
-                    {"bos_token", special_text(context, context.tokenizer->bos())},
-                    {"eos_token", special_text(context, context.tokenizer->eos())}});
+                    {"bos_token", context.bos_token},
+                    {"eos_token", context.eos_token}});
   if (fields.has("reasoning_effort")) variables.set("reasoning_effort", fields.raw("reasoning_effort"));
   const Json& arguments = fields.raw("chat_template_kwargs");
   if (!arguments.is_null() && !arguments.is_object())
@@ -166,24 +91,24 @@ ApiResult<std::string> render(Fields& fields, const ModelContext& context, const
   options.continue_final_message = continues;
   auto rendered = text::render_chat(*template_for(fields, context), variables, options);
   if (rendered) return std::move(*rendered);
-  return refuse(
-      bad_request(fmt::format("the chat template refuses these messages: {}: {} (line {})",
-                              rendered.error().type, rendered.error().message, rendered.error().line),
-                  "messages"));
+  const text::TemplateError& error = rendered.error();
+  const std::string place = text::place_in_template(error);
+  const std::string message = guard ? guard->prompt_of(error.message).text : error.message;
+  return refuse(bad_request(fmt::format("the chat template refuses these messages: {}: {}{}", error.type,
+                                        message, place.empty() ? "" : " (" + place + ")"),
+                            "messages"));
 }
 
 }  // namespace
 
 ApiResult<Json> normalise_messages(const Json& messages, bool takes_parts) {
-  if (!messages.is_array()) return refuse(bad_request("messages must be a list", "messages"));
+  auto normalized = text::normalized_messages(messages, takes_parts);
+  if (!normalized) return refuse(bad_request(normalized.error().message, normalized.error().place));
   if (messages.size() == 0) return refuse(bad_request("messages must hold at least one message", "messages"));
-  Json result = Json::array();
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    auto message = normalise_message(messages.items()[i], takes_parts, fmt::format("messages[{}]", i));
-    if (!message) return refuse(std::move(message).error());
-    result.push_back(std::move(*message));
-  }
-  return result;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (auto missing = missing_field(messages.items()[i], fmt::format("messages[{}]", i)))
+      return refuse(std::move(*missing));
+  return std::move(*normalized);
 }
 
 std::string message_text(const Json& message) {

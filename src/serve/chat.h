@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How do messages become a prompt? Checks and normalises them as vLLM does, renders the chat template and
-// encodes the text. Pure; any thread.
+// How do messages become a prompt? Checks what the API asks of them, lets the text room normalise and render
+// them, and encodes the text. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -11,9 +11,8 @@
 
 namespace plimsoll::serve {
 
-/// The messages as the template gets them: text parts joined with a newline, or kept as a list when
-/// `takes_parts`; a null content is empty; arguments of tool calls are objects instead of JSON text.
-/// Errors: 400 naming the place, for instance messages[0].content[1].image_url.
+/// The messages as the template gets them (text::normalized_messages), with the roles and contents that the
+/// API requires. Errors: 400 naming the place, for instance messages[0].content[1].image_url.
 ApiResult<Json> normalise_messages(const Json& messages, bool takes_parts);
 
 /// Reads messages, tools and the template's settings of a request, renders and encodes.

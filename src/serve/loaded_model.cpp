@@ -19,8 +19,10 @@ using TemplatePtr = std::shared_ptr<const text::ChatTemplate>;
 TemplatePtr parsed_template(const std::string& source, std::string& problem) {
   auto parsed = text::ChatTemplate::parse(source);
   if (parsed) return std::move(*parsed);
-  problem = fmt::format("the chat template cannot be read: {}: {} (line {})", parsed.error().type,
-                        parsed.error().message, parsed.error().line);
+  const text::TemplateError& error = parsed.error();
+  const std::string place = text::place_in_template(error);
+  problem = fmt::format("the chat template cannot be read: {}: {}{}", error.type, error.message,
+                        place.empty() ? "" : " (" + place + ")");
   log_warning(problem);
   return nullptr;
 }
@@ -58,6 +60,8 @@ Result<LoadedModel> load_model(const LoadOptions& options) {
   if (text::has_tokenizer(*loaded.artifact)) {
     PLIMSOLL_TRY(context.tokenizer, text::load_tokenizer(*loaded.artifact));
     PLIMSOLL_TRY_VOID(load_templates(options, *loaded.artifact, context));
+    context.bos_token = text::special_token_text(*loaded.artifact, "bos_token");
+    context.eos_token = text::special_token_text(*loaded.artifact, "eos_token");
   }
   PLIMSOLL_TRY(context.defaults, read_sampling_defaults(*loaded.artifact, options.generation_config));
   PLIMSOLL_TRY(loaded.engine, engine::Engine::load(loaded.artifact, loaded.spec, options.engine));

@@ -37,6 +37,7 @@ struct ModelContext {
   std::shared_ptr<const text::Tokenizer> tokenizer;         // null: token ids only
   std::shared_ptr<const text::ChatTemplate> chat_template;  // null: no chat
   std::shared_ptr<const text::ChatTemplate> tool_template;  // for requests with tools; null: the same
+  std::string bos_token, eos_token;                         // as templates print them; "" when there is none
   std::string template_problem;                             // why there is no template
   std::string tool_template_problem;                        // why the one for tools cannot be used
   SamplingDefaults defaults;

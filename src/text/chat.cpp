@@ -13,35 +13,97 @@ tl::unexpected<TemplateError> failure(std::string type, std::string message) {
   return tl::unexpected(TemplateError{std::move(type), std::move(message)});
 }
 
-tl::expected<std::string, TemplateError> joined_parts(const Json& parts) {
-  std::string text;
-  bool is_first = true;
-  for (const Json& part : parts.items()) {
-    const std::string* piece = part.as_string();
-    for (const char* key : {"text", "refusal", "thinking"})
-      if (!piece) piece = part[key].as_string();
-    if (!piece) return failure("TypeError", "a content part of type " + dump(part["type"]) + " is no text");
-    if (!is_first) text += '\n';
-    is_first = false;
-    text += *piece;
+tl::unexpected<MessageError> refused(const std::string& place, const char* reason) {
+  return tl::unexpected(MessageError{place + reason, place});
+}
+
+std::string element(const std::string& place, std::size_t index) {
+  return place + "[" + std::to_string(index) + "]";
+}
+
+tl::expected<std::string, MessageError> part_text(const Json& part, const std::string& place) {
+  if (const std::string* text = part.as_string()) return *text;
+  const std::string* type = part["type"].as_string();
+  if (!type) return refused(place, ": a content part is an object with a type");
+  static constexpr struct {
+    std::string_view type, key;
+  } kTexts[] = {{"text", "text"},
+                {"input_text", "text"},
+                {"output_text", "text"},
+                {"refusal", "refusal"},
+                {"thinking", "thinking"}};
+  for (const auto& row : kTexts) {
+    if (*type != row.type) continue;
+    if (const std::string* text = part[row.key].as_string()) return *text;
+    return refused(place + "." + std::string(row.key), " must be a string");
   }
-  return text;
+  const std::string here = place + "." + *type;
+  return tl::unexpected(MessageError{here + ": this model takes text only, not " + *type, here});
+}
+
+tl::expected<Json, MessageError> normalized_content(const Json& content, bool takes_parts,
+                                                    const std::string& place) {
+  if (content.is_null()) return Json("");
+  if (content.is_string()) return content;
+  if (!content.is_array()) return refused(place, " must be a string or a list of parts");
+  Json parts = Json::array();
+  std::string joined;
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    auto text = part_text(content.items()[i], element(place, i));
+    if (!text) return tl::unexpected(std::move(text).error());
+    if (takes_parts) {
+      parts.push_back(Json::object({{"type", "text"}, {"text", std::move(*text)}}));
+    } else {
+      if (i > 0) joined += '\n';
+      joined += *text;
+    }
+  }
+  return takes_parts ? parts : Json(std::move(joined));
 }
 
 // {"function": {"arguments": "{\"a\": 1}"}} -> the object, for templates that iterate over it.
-void open_arguments(Json& message) {
-  if (!message["tool_calls"].is_array()) return;
-  Json calls = message["tool_calls"];
-  for (Json& call : calls.mutable_items()) {
-    const std::string* text = call["function"]["arguments"].as_string();
-    if (!text) continue;
-    auto parsed = text->empty() ? Result<Json>(Json::object()) : parse_json(*text, "tool call arguments");
-    if (!parsed) continue;  // what a model once wrote need not be JSON
+tl::expected<Json, MessageError> opened_calls(const Json& calls, const std::string& place) {
+  if (!calls.is_array()) return refused(place, " must be a list");
+  Json result = Json::array();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    Json call = calls.items()[i];
     Json function = call["function"];
-    function.set("arguments", std::move(*parsed));
+    const std::string here = element(place, i) + ".function";
+    if (!function["name"].is_string()) return refused(here + ".name", " must be a string");
+    if (const std::string* arguments = function["arguments"].as_string()) {
+      auto parsed = parse_json(arguments->empty() ? "{}" : *arguments, "arguments");
+      if (!parsed) return refused(here + ".arguments", " is not JSON");
+      function.set("arguments", std::move(*parsed));
+    }
     call.set("function", std::move(function));
+    result.push_back(std::move(call));
   }
-  message.set("tool_calls", std::move(calls));
+  return result;
+}
+
+tl::expected<Json, MessageError> normalized_message(const Json& message, bool takes_parts,
+                                                    const std::string& place) {
+  if (!message.is_object()) return refused(place, " must be an object");
+  Json result = Json::object();
+  if (message.contains("role")) result.set("role", message["role"]);
+  auto content = normalized_content(message["content"], takes_parts, place + ".content");
+  if (!content) return tl::unexpected(std::move(content).error());
+  result.set("content", std::move(*content));
+  if (message["role"] == Json("assistant")) {
+    if (!message["tool_calls"].is_null()) {
+      auto calls = opened_calls(message["tool_calls"], place + ".tool_calls");
+      if (!calls) return tl::unexpected(std::move(calls).error());
+      result.set("tool_calls", std::move(*calls));
+    }
+    const Json& reasoning = message[message["reasoning"].is_string() ? "reasoning" : "reasoning_content"];
+    if (reasoning.is_string()) {
+      result.set("reasoning", reasoning);
+      result.set("reasoning_content", reasoning);
+    }
+  }
+  for (const char* key : {"name", "tool_call_id"})
+    if (message[key].is_string()) result.set(key, message[key]);
+  return result;
 }
 
 struct Opened {
@@ -89,22 +151,15 @@ tl::expected<std::string, TemplateError> cut_at_mark(std::string text, const std
 
 }  // namespace
 
-tl::expected<Json, TemplateError> normalized_messages(const Json& messages, bool takes_content_parts) {
-  Json out = messages;
-  if (!out.is_array()) return out;
-  for (Json& message : out.mutable_items()) {
-    if (!message.is_object()) continue;
-    const Json& content = message["content"];
-    if (content.is_null()) {
-      message.set("content", "");
-    } else if (content.is_array() && !takes_content_parts) {
-      auto text = joined_parts(content);
-      if (!text) return tl::unexpected(text.error());
-      message.set("content", std::move(*text));
-    }
-    open_arguments(message);
+tl::expected<Json, MessageError> normalized_messages(const Json& messages, bool takes_content_parts) {
+  if (!messages.is_array()) return refused("messages", " must be a list");
+  Json result = Json::array();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    auto message = normalized_message(messages.items()[i], takes_content_parts, element("messages", i));
+    if (!message) return tl::unexpected(std::move(message).error());
+    result.push_back(std::move(*message));
   }
-  return out;
+  return result;
 }
 
 tl::expected<std::string, TemplateError> render_chat(const ChatTemplate& chat_template, const Json& context,
@@ -115,7 +170,7 @@ tl::expected<std::string, TemplateError> render_chat(const ChatTemplate& chat_te
   std::string final_text;
   if (options.normalize_content) {
     auto messages = normalized_messages(prepared["messages"], chat_template.takes_content_parts());
-    if (!messages) return tl::unexpected(messages.error());
+    if (!messages) return failure("TypeError", messages.error().message);
     prepared.set("messages", std::move(*messages));
   }
   if (options.continue_final_message) {
@@ -153,13 +208,17 @@ std::string special_token_text(const artifact::Artifact& artifact, std::string_v
   return {};
 }
 
+std::string place_in_template(const TemplateError& error) {
+  if (error.line <= 0) return {};
+  return "line " + std::to_string(error.line) +
+         (error.column > 0 ? ", column " + std::to_string(error.column) : "");
+}
+
 Error to_error(const TemplateError& error) {
+  const std::string place = place_in_template(error);
   return Error{error.type == "LimitError" ? ErrorCode::kUnsupported : ErrorCode::kMalformed,
                "rendering the chat template: " + error.type + ": " + error.message,
-               error.line > 0 ? "chat template: line " + std::to_string(error.line) +
-                                    (error.column > 0 ? ", column " + std::to_string(error.column) : "")
-                              : "chat template",
-               ""};
+               place.empty() ? "chat template" : "chat template: " + place, ""};
 }
 
 }  // namespace plimsoll::text

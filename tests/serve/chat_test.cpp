@@ -103,6 +103,19 @@ TEST(Chat, TheFinalMessageIsContinued) {
             "400 continue_final_message");
 }
 
+TEST(Chat, TheTemplatesErrorNamesItsLineAndColumn) {
+  ModelContext context = test_context();
+  auto parsed = text::ChatTemplate::parse("{% if messages %}\n  {{ raise_exception('no') }}{% endif %}");
+  ASSERT_TRUE(parsed);
+  context.chat_template = *parsed;
+  const Json body = json(R"({"messages":[{"role":"user","content":"x"}]})");
+  Fields fields(body);
+  read_chat_prompt(fields, context);
+  ASSERT_TRUE(fields.error());
+  EXPECT_EQ(fields.error()->message,
+            "the chat template refuses these messages: TemplateError: no (line 2, column 6)");
+}
+
 TEST(Chat, AModelWithoutTemplate) {
   ModelContext context = test_context();
   context.chat_template = nullptr;

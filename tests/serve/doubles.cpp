@@ -61,6 +61,8 @@ ModelContext test_context() {
   context.vocab_size = 300;
   context.tokenizer = std::make_shared<ByteTokenizer>();
   context.chat_template = std::make_shared<PlainTemplate>();
+  context.bos_token = "<s>";
+  context.eos_token = "</s>";
   context.stop_ids = {257};
   return context;
 }

@@ -62,10 +62,8 @@ TEST(ChatCases, Case35NoOtherTemplateInstead) {
 }
 
 TEST(ChatCases, PublicReportsRenderAsInTheReference) {
-  const std::string path = testing::golden_path("tokens/public_cases.jsonl");
-  if (!read_file(path)) GTEST_SKIP() << "PLIMSOLL_GOLDEN names no full set";
   int found = 0;
-  for (const Json& row : read_rows(path)) {
+  for (const Json& row : read_rows(testing::golden_path("tokens/public_cases.jsonl"))) {
     if (!row["kind"].as_string() || *row["kind"].as_string() != "template") continue;
     ++found;
     SCOPED_TRACE(*row["ref"].as_string());
@@ -80,7 +78,7 @@ TEST(ChatCases, PublicReportsRenderAsInTheReference) {
       EXPECT_EQ(got.error().message, *row["message"].as_string());
     }
   }
-  EXPECT_GE(found, 7);
+  EXPECT_GE(found, 6);  // one more in the full set: a model's own template
 }
 
 }  // namespace

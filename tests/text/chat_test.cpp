@@ -59,11 +59,45 @@ TEST(Chat, PassesPartsToTemplatesThatIterate) {
 TEST(Chat, OpensTheArgumentsOfToolCalls) {
   const auto messages = normalized_messages(
       json(R"([{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 1}"}},
-                                                 {"function":{"name":"g","arguments":"not json"}}]}])"),
+                                                 {"function":{"name":"g","arguments":""}}]}])"),
       false);
   ASSERT_TRUE(messages);
   EXPECT_EQ(messages->at_pointer("/0/tool_calls/0/function/arguments/a").as_integer(), 1);
-  EXPECT_EQ(*messages->at_pointer("/0/tool_calls/1/function/arguments").as_string(), "not json");
+  EXPECT_EQ(messages->at_pointer("/0/tool_calls/1/function/arguments"), Json::object());
+}
+
+TEST(Chat, MessagesKeepWhatTheApiKnows) {
+  EXPECT_EQ(dump(*normalized_messages(
+                json(R"([{"content":["a",{"type":"thinking","thinking":"b"},{"type":"refusal","refusal":"c"}],
+                          "role":"assistant","reasoning":"r","own":1},
+                         {"role":"user","content":"x","name":"n","tool_calls":[]}])"),
+                false)),
+            R"([{"role":"assistant","content":"a\nb\nc","reasoning":"r","reasoning_content":"r"},)"
+            R"({"role":"user","content":"x","name":"n"}])");
+}
+
+TEST(Chat, RefusedMessagesNameThePlace) {
+  const auto place = [](const char* messages) {
+    const auto normalized = normalized_messages(json(messages), true);
+    return normalized ? "none" : normalized.error().place;
+  };
+  EXPECT_EQ(place(R"({})"), "messages");
+  EXPECT_EQ(place(R"([1])"), "messages[0]");
+  EXPECT_EQ(place(R"([{"content":"x"},{"content":5}])"), "messages[1].content");
+  EXPECT_EQ(place(R"([{"content":[{"text":"x"}]}])"), "messages[0].content[0]");
+  EXPECT_EQ(place(R"([{"content":[{"type":"text"}]}])"), "messages[0].content[0].text");
+  EXPECT_EQ(place(R"([{"content":["x",{"type":"audio"}]}])"), "messages[0].content[1].audio");
+  EXPECT_EQ(place(R"([{"role":"assistant","tool_calls":{}}])"), "messages[0].tool_calls");
+  EXPECT_EQ(place(R"([{"role":"assistant","tool_calls":[{}]}])"), "messages[0].tool_calls[0].function.name");
+  EXPECT_EQ(place(R"([{"role":"assistant","tool_calls":[{"function":{"name":"g","arguments":"no"}}]}])"),
+            "messages[0].tool_calls[0].function.arguments");
+}
+
+TEST(Chat, ErrorsOfTemplatesNameLineAndColumn) {
+  EXPECT_EQ(place_in_template({"TypeError", "m", 3, 5}), "line 3, column 5");
+  EXPECT_EQ(place_in_template({"TypeError", "m", 3, 0}), "line 3");
+  EXPECT_EQ(place_in_template({"ValueError", "m"}), "");
+  EXPECT_EQ(to_error({"TypeError", "m", 3, 5}).where, "chat template: line 3, column 5");
 }
 
 TEST(Chat, LeavesTheFinalMessageOpen) {

@@ -77,9 +77,9 @@ TEST(SentencePieceModel, PublishedModels) {
       EXPECT_EQ(model->decode(ids), row.contains("decoded") ? *row["decoded"].as_string() : text)
           << dump(row);
     }
-    EXPECT_GT(texts, 500);
+    EXPECT_GT(texts, 10);
   }
-  if (families == 0) GTEST_SKIP() << "no <family>/tokenizer.model with golden rows";
+  EXPECT_GT(families, 0) << "no <family>/tokenizer.model with golden rows in " << folder;
 }
 
 // A model of few pieces in the wire format: type 1 normal, 2 unknown, 3 control, 4 user-defined.

@@ -2,7 +2,6 @@
 #include "text/parsers/argument_types.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "text/parsers/markers.h"
 #include "text/parsers/python_literal.h"
@@ -22,7 +21,7 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-enum class Kind { kText, kNull, kInteger, kNumber, kBoolean, kContainer, kOther };
+using Kind = ArgumentKind;
 
 /// Schemas of the field name types loosely; these are the spellings vLLM takes.
 Kind kind_of(std::string_view name) {
@@ -39,38 +38,36 @@ Kind kind_of(std::string_view name) {
   return Kind::kOther;
 }
 
-constexpr int kMaxSchemas = 32;  // looked at per argument: a schema may refer to itself
+constexpr int kMaxLooks = 64;  // at schemas and type names per argument: a schema may refer to itself
 
-/// The kinds a schema admits, in its order; empty: it says nothing.
-void collect_kinds(const Json& schema, const Json& root, int& num_schemas, std::vector<Kind>& kinds) {
-  if (++num_schemas > kMaxSchemas) return;
+void add_kind(std::string_view name, std::vector<Kind>& kinds) {
+  const Kind kind = kind_of(name);
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+}
+
+void collect_kinds(const Json& schema, const Json& root, int& num_looks, std::vector<Kind>& kinds) {
+  if (++num_looks > kMaxLooks) return;
   if (const std::string* reference = schema["$ref"].as_string()) {
     if (reference->starts_with("#")) {
-      collect_kinds(root.at_pointer(std::string_view(*reference).substr(1)), root, num_schemas, kinds);
+      collect_kinds(root.at_pointer(std::string_view(*reference).substr(1)), root, num_looks, kinds);
     }
     return;
   }
   const Json& type = schema["type"];
   if (const std::string* name = type.as_string()) {
-    kinds.push_back(kind_of(*name));
+    add_kind(*name, kinds);
     return;
   }
   for (const Json& name : type.items()) {
-    if (name.as_string()) kinds.push_back(kind_of(*name.as_string()));
+    if (++num_looks > kMaxLooks) return;
+    if (name.as_string()) add_kind(*name.as_string(), kinds);
   }
   for (const std::string_view key : {"anyOf", "oneOf"}) {
     for (const Json& option : schema[key].items()) {
-      if (num_schemas > kMaxSchemas) return;
-      collect_kinds(option, root, num_schemas, kinds);
+      if (num_looks > kMaxLooks) return;
+      collect_kinds(option, root, num_looks, kinds);
     }
   }
-}
-
-std::vector<Kind> kinds_of(const Json* schema, const Json* root) {
-  std::vector<Kind> kinds;
-  int num_schemas = 0;
-  if (schema) collect_kinds(*schema, *root, num_schemas, kinds);
-  return kinds;
 }
 
 bool is_integer_text(std::string_view text) {
@@ -158,40 +155,54 @@ std::string json_of_untyped(std::string_view text) {
   return json_string(text);
 }
 
-ArgumentTypes::Schema ArgumentTypes::schema_of(std::string_view tool, std::string_view parameter) const {
-  for (const Json& entry : tools_.items()) {
-    const Json& function = entry.contains("function") ? entry["function"] : entry;
-    const std::string* name = function["name"].as_string();
-    if (!name || *name != tool) continue;
-    const Json& root = function.contains("parameters") ? function["parameters"] : function["input_schema"];
-    const Json& properties = root["properties"];
-    if (!properties.contains(parameter)) return {};
-    return {&properties[parameter], &root};
-  }
-  return {};
+ArgumentType::ArgumentType(const Json& schema, const Json& root) {
+  int num_looks = 0;
+  collect_kinds(schema, root, num_looks, kinds_);
 }
 
-bool ArgumentTypes::is_text(std::string_view tool, std::string_view parameter, UntypedValue untyped) const {
-  const Schema schema = schema_of(tool, parameter);
-  const std::vector<Kind> kinds = kinds_of(schema.parameter, schema.root);
-  if (kinds.empty()) return untyped == UntypedValue::kText;
+bool ArgumentType::is_text(UntypedValue untyped) const {
+  if (kinds_.empty()) return untyped == UntypedValue::kText;
   // A nullable string is one only when its text is known.
-  return std::all_of(kinds.begin(), kinds.end(), [](Kind kind) { return kind == Kind::kText; });
+  return std::all_of(kinds_.begin(), kinds_.end(), [](Kind kind) { return kind == Kind::kText; });
 }
 
-std::string ArgumentTypes::to_json(std::string_view tool, std::string_view parameter, std::string_view text,
-                                   UntypedValue untyped) const {
-  const Schema schema = schema_of(tool, parameter);
-  const std::vector<Kind> kinds = kinds_of(schema.parameter, schema.root);
-  if (kinds.empty()) return untyped == UntypedValue::kText ? json_string(text) : json_of_untyped(text);
+std::string ArgumentType::to_json(std::string_view text, UntypedValue untyped) const {
+  if (kinds_.empty()) return untyped == UntypedValue::kText ? json_string(text) : json_of_untyped(text);
   // null first: a nullable string's "null" is no text.
-  if (std::find(kinds.begin(), kinds.end(), Kind::kNull) != kinds.end()) {
+  if (std::find(kinds_.begin(), kinds_.end(), Kind::kNull) != kinds_.end()) {
     if (auto value = as_kind(text, Kind::kNull)) return *std::move(value);
   }
-  for (const Kind kind : kinds) {
+  for (const Kind kind : kinds_) {
     if (auto value = as_kind(text, kind)) return *std::move(value);
   }
   return json_string(text);
+}
+
+ArgumentTypes::ArgumentTypes(Json tools) : tools_(std::move(tools)) {
+  for (const Json& entry : tools_.items()) {
+    const Json& function = entry.contains("function") ? entry["function"] : entry;
+    const Json& root = function.contains("parameters") ? function["parameters"] : function["input_schema"];
+    if (const std::string* name = function["name"].as_string()) by_name_.emplace(*name, Tool{&root});
+  }
+}
+
+void ArgumentTypes::begin_call(std::string_view tool) {
+  const auto found = by_name_.find(tool);
+  tool_ = found == by_name_.end() ? nullptr : &found->second;
+  if (!tool_ || tool_->is_indexed) return;
+  for (const auto& [name, schema] : (*tool_->root)["properties"].members())
+    found->second.parameters[name] = &schema;
+  found->second.is_indexed = true;
+}
+
+bool ArgumentTypes::is_declared(std::string_view parameter) const {
+  return tool_ && tool_->parameters.contains(parameter);
+}
+
+ArgumentType ArgumentTypes::type_of(std::string_view parameter) const {
+  if (!tool_) return {};
+  const auto found = tool_->parameters.find(parameter);
+  return found == tool_->parameters.end() ? ArgumentType() : ArgumentType(*found->second, *tool_->root);
 }
 
 }  // namespace plimsoll::text

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which JSON value does an argument that was written as text stand for? Answered by the request's tool
-// schemas, as vLLM answers it. Owns its copy of the tools; any number of threads may read one.
+// schemas, as vLLM answers it. Owns its copy of the tools; one per parser, one thread.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "base/json.h"
 
@@ -17,27 +19,48 @@ enum class UntypedValue {
   kJson,  // JSON or a Python literal when it reads as one, else a string
 };
 
-class ArgumentTypes {
- public:
-  explicit ArgumentTypes(Json tools) : tools_(std::move(tools)) {}
+enum class ArgumentKind { kText, kNull, kInteger, kNumber, kBoolean, kContainer, kOther };
 
-  bool is_declared(std::string_view tool, std::string_view parameter) const {
-    return schema_of(tool, parameter).parameter != nullptr;
-  }
+/// What the schema of one parameter admits.
+class ArgumentType {
+ public:
+  ArgumentType() = default;  // the schema says nothing
+  /// `root`: what the references of the schema point into.
+  ArgumentType(const Json& schema, const Json& root);
+
   /// True when the value is a string whatever it reads, so that it can be passed on as it arrives.
-  bool is_text(std::string_view tool, std::string_view parameter, UntypedValue untyped) const;
+  bool is_text(UntypedValue untyped) const;
   /// JSON text of the value. A text that does not fit its declared type is a string.
-  std::string to_json(std::string_view tool, std::string_view parameter, std::string_view text,
-                      UntypedValue untyped) const;
+  std::string to_json(std::string_view text, UntypedValue untyped) const;
+  /// In the schema's order, each once; empty when it says nothing.
+  const std::vector<ArgumentKind>& kinds() const { return kinds_; }
 
  private:
-  struct Schema {
-    const Json* parameter = nullptr;  // null: not declared
-    const Json* root = nullptr;       // what its references point into
+  std::vector<ArgumentKind> kinds_;
+};
+
+class ArgumentTypes {
+ public:
+  explicit ArgumentTypes(Json tools);
+  ArgumentTypes(const ArgumentTypes&) = delete;
+  ArgumentTypes& operator=(const ArgumentTypes&) = delete;
+
+  /// The tool whose parameters are asked for from now on.
+  void begin_call(std::string_view tool);
+  bool is_declared(std::string_view parameter) const;
+  ArgumentType type_of(std::string_view parameter) const;
+
+ private:
+  /// Indexed when it is first called: answers may name every tool and parameter of a long request.
+  struct Tool {
+    const Json* root = nullptr;
+    bool is_indexed = false;
+    std::unordered_map<std::string_view, const Json*> parameters = {};
   };
-  Schema schema_of(std::string_view tool, std::string_view parameter) const;
 
   Json tools_;
+  std::unordered_map<std::string_view, Tool> by_name_;  // into tools_
+  const Tool* tool_ = nullptr;                          // null: not among them
 };
 
 /// JSON text of a value that reads as JSON or as a Python literal, else of a string.

@@ -81,12 +81,7 @@ class Reader {
       if (!is_first) out_ += ", ";
       is_first = false;
       skip_blanks();
-      // JSON's keys are strings: other keys are written as Python's json does.
-      const std::size_t key_at = out_.size();
-      if (!value(depth + 1)) return false;
-      if (out_[key_at] == '[' || out_[key_at] == '{') return false;
-      if (out_[key_at] != '"') out_ = out_.substr(0, key_at) + '"' + out_.substr(key_at) + '"';
-      if (!take(':')) return false;
+      if (!key(depth + 1) || !take(':')) return false;
       out_ += ": ";
       if (!value(depth + 1)) return false;
       if (take(',')) continue;
@@ -94,6 +89,17 @@ class Reader {
       break;
     }
     out_ += '}';
+    return true;
+  }
+
+  /// JSON's keys are strings: other scalars are written within quotes, as Python's json does.
+  bool key(int depth) {
+    const char c = peek();
+    if (c == '[' || c == '(' || c == '{') return false;
+    if (c == '"' || c == '\'') return string();
+    out_ += '"';
+    if (!value(depth)) return false;
+    out_ += '"';
     return true;
   }
 

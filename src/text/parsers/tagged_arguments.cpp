@@ -23,15 +23,16 @@ std::string_view unquoted(std::string_view text) {
 }
 
 void TaggedArguments::begin_call(std::string_view tool) {
-  tool_ = tool;
+  types_.begin_call(tool);
   keys_.clear();
 }
 
 void TaggedArguments::begin_value(std::string_view header, DeltaSink& sink) {
   key_ = unquoted(header);
+  type_ = types_.type_of(key_);
   const bool is_text = has_attribute(header, grammar_.text_attribute);
   is_json_ = !is_text && has_attribute(header, grammar_.json_attribute);
-  streams_ = is_text || (!is_json_ && types_.is_text(tool_, key_, grammar_.untyped));
+  streams_ = is_text || (!is_json_ && type_.is_text(grammar_.untyped));
   // Whether the value is wrapped shows at its end.
   if (grammar_.takes_cdata) streams_ = false;
   value_.clear();
@@ -73,7 +74,7 @@ void TaggedArguments::end_value(DeltaSink& sink) {
       text.size() >= kCdataOpen.size() + kCdataClose.size()) {
     text = text.substr(kCdataOpen.size(), text.size() - kCdataOpen.size() - kCdataClose.size());
   }
-  sink.arguments(is_json_ ? json_of_untyped(text) : types_.to_json(tool_, key_, text, grammar_.untyped));
+  sink.arguments(is_json_ ? json_of_untyped(text) : type_.to_json(text, grammar_.untyped));
 }
 
 void TaggedArguments::cut_value(DeltaSink& sink) {
@@ -85,7 +86,7 @@ void TaggedArguments::end_call(DeltaSink& sink) {
 }
 
 bool TaggedArguments::goes_on_with(std::string_view key) const {
-  return value_.ends_with('\n') && !keys_.contains(key) && types_.is_declared(tool_, key);
+  return value_.ends_with('\n') && !keys_.contains(key) && types_.is_declared(key);
 }
 
 }  // namespace plimsoll::text

@@ -37,9 +37,9 @@ class TaggedArguments {
 
   TagGrammar grammar_;
   ArgumentTypes types_;
-  std::string tool_;
   std::set<std::string, std::less<>> keys_;  // of the call so far
   std::string key_;
+  ArgumentType type_;     // of the value
   bool is_json_ = false;  // an attribute says so
   bool streams_ = false;  // the value is a text and is passed on as it comes
   bool is_start_ = true;  // of the value
