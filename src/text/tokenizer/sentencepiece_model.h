@@ -26,8 +26,8 @@ class SentencePieceModel final : public PieceModel {
  public:
   using PieceType = SentencePieceFile::PieceType;
 
-  /// Errors: kMalformed for equal pieces, a missing unknown piece or a damaged charsmap; kUnsupported for
-  /// word and character models.
+  /// Errors: kMalformed for equal pieces, a piece longer than kLongestToken, a missing unknown piece or a
+  /// damaged charsmap; kUnsupported for word and character models.
   /// Source: agrees with sentencepiece 0.2.3, see sentencepiece_model_test.cpp.
   static Result<std::unique_ptr<SentencePieceModel>> build(const SentencePieceFile& file);
 
