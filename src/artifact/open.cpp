@@ -24,8 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMaxConfigBytes = 64 * kMiB;
 constexpr const char* kTaken =
     "give a model folder, a .gguf file, a config.json or a tokenizer file; inspect and plan also know the "
-    "names that "
-    "`plimsoll plan` lists";
+    "names that `plimsoll plan` lists";
 
 void add(ArtifactParts& parts, std::string id, FindingLevel level, FindingKind kind, std::string where,
          std::string message, std::string fix = {}) {

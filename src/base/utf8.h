@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // UTF-8 as bytes and code points: validity, repair, one-step decoding and encoding. No Unicode properties
-// (see text).
+// (see text). Plain functions over the caller's memory; safe from any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What surrounds a template when it renders a conversation: which of several named templates is taken, how a
-// request's content is normalised, and how the last message is left open. Pure functions over JSON.
+// request's content is normalised, and how the last message is left open. Pure functions over JSON whose
+// results own their memory; safe from any thread.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python's view of text: code points, white space, case. Strings are UTF-8 outside and code points inside.
+// The reference tokenizers' view is unicode_sets.h's. Plain functions; results own their memory, but for
+// strip's, which views its argument. Safe from any thread.
 #pragma once
 
 #include <string>

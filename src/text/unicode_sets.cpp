@@ -2,9 +2,9 @@
 #include "text/unicode_sets.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <string>
+
+#include "text/unicode_table.h"
 
 namespace plimsoll::text {
 namespace {
@@ -93,34 +93,7 @@ CodePointSet of_categories(std::uint32_t bits) {
   return CodePointSet(std::move(ranges));
 }
 
-// Two stages: the block of 256 code points, then the code point in it; equal blocks are kept once.
-struct CategoryTable {
-  std::array<std::uint16_t, (kLastCodePoint >> 8) + 1> block_of{};
-  std::vector<std::array<std::uint8_t, 256>> blocks;
-
-  CategoryTable() {
-    std::map<std::array<std::uint8_t, 256>, std::uint16_t> known;
-    const auto starts = category_starts();
-    std::size_t run = 0;
-    std::array<std::uint8_t, 256> block{};
-    for (char32_t c = 0; c <= kLastCodePoint; ++c) {
-      while (run + 1 < starts.size() && starts[run + 1] >> 8 <= c) ++run;
-      block[c & 0xFFu] = static_cast<std::uint8_t>(starts[run] & 0xFFu);
-      if ((c & 0xFFu) != 0xFFu) continue;
-      const auto [found, is_new] = known.try_emplace(block, static_cast<std::uint16_t>(blocks.size()));
-      if (is_new) blocks.push_back(block);
-      block_of[c >> 8] = found->second;
-    }
-  }
-};
-
 }  // namespace
-
-Category category_of(char32_t c) {
-  static const CategoryTable table;
-  if (c > kLastCodePoint) return Category::kCn;
-  return static_cast<Category>(table.blocks[table.block_of[c >> 8]][c & 0xFFu]);
-}
 
 CodePointSet::CodePointSet(std::vector<CodePoints> ranges) {
   std::sort(ranges.begin(), ranges.end(),

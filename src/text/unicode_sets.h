@@ -4,51 +4,21 @@
 // characters is unicode.h's. Values without owners; any thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include "text/unicode_table.h"
 
 namespace plimsoll::text {
 
 constexpr char32_t kLastCodePoint = 0x10FFFF;
 
-/// General categories in the order of the generated table.
-enum class Category : std::uint8_t {
-  kCn,
-  kLu,
-  kLl,
-  kLt,
-  kLm,
-  kLo,
-  kMn,
-  kMc,
-  kMe,
-  kNd,
-  kNl,
-  kNo,
-  kPc,
-  kPd,
-  kPs,
-  kPe,
-  kPi,
-  kPf,
-  kPo,
-  kSm,
-  kSc,
-  kSk,
-  kSo,
-  kZs,
-  kZl,
-  kZp,
-  kCc,
-  kCf,
-  kCo
+/// The code points [first, last].
+struct CodePoints {
+  char32_t first = 0;
+  char32_t last = 0;
+  bool operator==(const CodePoints&) const = default;
 };
-
-/// General category as the reference's Oniguruma has it.
-Category category_of(char32_t c);
 
 /// A set of code points: ranges in ascending order that neither overlap nor touch.
 class CodePointSet {
@@ -78,7 +48,8 @@ class CodePointSet {
 /// The set that \p{name} means: a category or group of categories (L, Lu, LC, Letter ...), a script or a
 /// property, however its letters, blanks, '-' and '_' are written. Also Rust's sets that the reference uses
 /// outside expressions: rust_white_space, rust_punctuation (ASCII's symbols included), rust_numeric,
-/// rust_word, bert_control, accent (StripAccents), bert_accent, bert_ideograph.
+/// rust_word, bert_control, accent (StripAccents), bert_accent, bert_ideograph; and the characters that its
+/// normal forms do not know: no_normal_form, no_compatibility_form (these besides).
 std::optional<CodePointSet> set_named(std::string_view name);
 
 }  // namespace plimsoll::text

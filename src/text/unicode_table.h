@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generated tables behind unicode_sets.h: what the reference tokenizers take each code point for. Only
-// that file reads them. Static data without owners; any thread.
+// The generated tables behind unicode_sets.h and tokenizer/reference_unicode.h, whose sources alone read
+// them: what the reference tokenizers take each code point for. Static data without owners; any thread.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-namespace plimsoll::text {
+#include "text/unicode_sets.h"
 
-/// The code points [first, last].
-struct CodePoints {
-  char32_t first = 0;
-  char32_t last = 0;
-  bool operator==(const CodePoints&) const = default;
-};
+namespace plimsoll::text {
 
 /// `other` and `smallest` are the same letter when case does not matter.
 struct CaseFold {
   char32_t other = 0;
   char32_t smallest = 0;
+};
+
+/// The reference's lower case of `c`, where it is one character and not utf8proc's.
+struct LowerCase {
+  char32_t c = 0;
+  char32_t lower = 0;
 };
 
 struct NamedSet {
@@ -31,6 +32,8 @@ struct NamedSet {
 /// the run before them.
 std::span<const std::uint32_t> category_starts();
 std::span<const CaseFold> case_folds();
+/// Ascending.
+std::span<const LowerCase> other_lower_cases();
 std::span<const NamedSet> named_sets();
 
 }  // namespace plimsoll::text

@@ -7,19 +7,11 @@
 #include "base/mapped_file.h"
 #include "tests/testing/golden.h"
 #include "tests/text/reference_rows.h"
+#include "tests/text/template_rendering.h"
 #include "text/text.h"
 
 namespace plimsoll::text {
 namespace {
-
-constexpr const char* kNow = "2026-01-15T09:30:00";
-using Rendered = tl::expected<std::string, TemplateError>;
-
-Rendered render(const std::string& source, const Json& context) {
-  auto parsed = ChatTemplate::parse(source);
-  if (!parsed) return tl::unexpected(parsed.error());
-  return (*parsed)->render(context, kNow);
-}
 
 TEST(ChatTemplate, OwnTemplatesRenderAsInJinja2) {
   std::map<std::string, Json> contexts;

@@ -6,19 +6,11 @@
 
 #include "tests/testing/golden.h"
 #include "tests/text/reference_rows.h"
+#include "tests/text/template_rendering.h"
 #include "text/text.h"
 
 namespace plimsoll::text {
 namespace {
-
-constexpr const char* kNow = "2026-01-15T09:30:00";
-using Rendered = tl::expected<std::string, TemplateError>;
-
-Rendered render(const std::string& source, const Json& context) {
-  auto parsed = ChatTemplate::parse(source);
-  if (!parsed) return tl::unexpected(parsed.error());
-  return (*parsed)->render(context, kNow);
-}
 
 TEST(Jinja, RowsAreAsInJinja2) {
   const std::vector<Json> rows = read_rows(testing::data_path("text/jinja.jsonl"));

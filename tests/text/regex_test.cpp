@@ -279,6 +279,21 @@ TEST(Regex, TiktokensFlavour) {
             "0-1 1-4 4-8 8-9 9-12 12-13 13-14 14-18 18-20 20-22 ");
 }
 
+// Large sets are written out once each, outside the expression proper.
+TEST(Regex, ManyLargeSetsAreTooMuch) {
+  const auto with_sets = [](int count) {
+    std::string pattern;
+    for (int i = 0; i < count; ++i) pattern += "[\\p{L}\\x{F" + std::to_string(1000 + 2 * i) + "}]";
+    return Regex::compile(pattern, Engine::kBacktracking);
+  };
+  EXPECT_TRUE(with_sets(3));
+  const auto refused = with_sets(600);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(refused.error().message.find("4 MiB"), std::string::npos)
+      << refused.error().message.substr(0, 200);
+}
+
 TEST(Regex, LiteralsAreTakenAsTheyAre) {
   EXPECT_EQ(shown(Regex::literal("a.").find_all("aba.a.")), "2-4 4-6 ");
   EXPECT_TRUE(Regex::literal("").find_all("ab").empty());

@@ -159,7 +159,6 @@ TEST(SentencePieceFile, FieldsItDoesNotKnowAreSkipped) {
   const auto file = read_sentencepiece(model_of({{"<unk>", 0, 2}}, kBpe, more), "x.model");
   ASSERT_TRUE(file);
   EXPECT_EQ(file->pieces.size(), 1u);
-  EXPECT_FALSE(file->has_denormalizer);
 }
 
 }  // namespace

@@ -33,10 +33,6 @@ constexpr std::array<std::int16_t, kNumCharacters> kBytes = make_bytes();
 
 }  // namespace
 
-char32_t byte_character(unsigned char byte) {
-  return kCharacters[byte];
-}
-
 std::string bytes_to_characters(std::string_view bytes) {
   std::string out;
   for (const char byte : bytes) append_utf8(out, kCharacters[static_cast<unsigned char>(byte)]);

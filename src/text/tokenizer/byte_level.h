@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPT-2's spelling of bytes as printable characters ("Ġ" is a space), which byte-level vocabularies are
-// written in.
+// written in. Says nothing about tokens: vocabulary.h. Plain functions over the caller's memory; safe from
+// any thread.
 #pragma once
 
 #include <string>
@@ -10,8 +11,6 @@
 
 namespace plimsoll::text {
 
-/// The character that stands for a byte.
-char32_t byte_character(unsigned char byte);
 /// Bytes -> their characters, as UTF-8.
 std::string bytes_to_characters(std::string_view bytes);
 /// The source (any bytes) in their characters.

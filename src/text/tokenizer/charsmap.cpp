@@ -14,6 +14,9 @@ namespace {
 constexpr std::size_t kLargestCluster = 5;  // bytes of a grapheme cluster that is looked up as a whole
 // No rule may blow text up without bound; the longest one that Unicode has (U+FDFA) makes 33 bytes.
 constexpr std::size_t kLongestReplacement = 256;
+// Bytes of text that a rule may ask for: every place of a text is looked at this far. The longest sequence
+// that Unicode's normal forms know has 18 characters.
+constexpr std::size_t kLongestRule = 1024;
 
 // A unit of the trie, as the darts-clone library packs it.
 std::uint32_t offset_of(std::uint32_t unit) {
@@ -110,7 +113,7 @@ std::optional<std::string_view> Charsmap::replacement_at(std::uint32_t offset) c
 template <class Found>
 void Charsmap::each_rule(std::string_view text, Found&& found) const {
   std::uint64_t node = offset_of(units_[0]);
-  for (std::size_t at = 0; at < text.size(); ++at) {
+  for (std::size_t at = 0; at < std::min(text.size(), kLongestRule); ++at) {
     const auto byte = static_cast<unsigned char>(text[at]);
     node ^= byte;
     if (byte == 0 || node >= units_.size() || label_of(units_[node]) != byte) return;

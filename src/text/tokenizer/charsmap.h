@@ -24,8 +24,8 @@ class Charsmap {
   };
 
   /// `blob`: length of the trie in bytes (32 bits, little-endian), the trie's 32-bit units, then replacements
-  /// that end in NUL. Errors: kMalformed when the lengths do not agree or a
-  /// replacement is absurdly long.
+  /// that end in NUL. Rules for more than 1,024 bytes are never found.
+  /// Errors: kMalformed when the lengths do not agree or a replacement is absurdly long.
   static Result<Charsmap> parse(std::string_view blob);
 
   /// The longest rule that `text` starts with, which is what SentencePiece applies.

@@ -4,24 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "text/tokenizer/known_patterns.h"
+
 namespace plimsoll::text {
 namespace {
-
-constexpr const char* kLlama3 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kQwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kQwen35 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kO200k =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kTekken =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kDeepSeekCjk = R"([一-龥぀-ゟ゠-ヿ]+)";
-constexpr const char* kDeepSeek3 =
-    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-constexpr const char* kDeepSeekHan = R"([一-龥ࠀ-一가-퟿]+)";
 
 // How the pieces are cut: expressions, then digits, then GPT-2's own expression where it is wanted.
 struct Rules {
@@ -55,29 +41,29 @@ constexpr Rules kRules[] = {
     {.name = "command-r", .digits_first = true, .nfc = true},
     {.name = "default", .is_falcon = true},
     {.name = "falcon", .is_falcon = true},
-    {.name = "llama-bpe", .patterns = {kLlama3}, .ignore_merges = true, .adds_bos = true},
-    {.name = "llama3", .patterns = {kLlama3}, .ignore_merges = true, .adds_bos = true},
-    {.name = "llama-v3", .patterns = {kLlama3}, .ignore_merges = true, .adds_bos = true},
-    {.name = "falcon3", .patterns = {kLlama3}, .ignore_merges = true, .adds_bos = true},
-    {.name = "dbrx", .patterns = {kLlama3}},
-    {.name = "smaug-bpe", .patterns = {kLlama3}},
-    {.name = "chatglm-bpe", .patterns = {kLlama3}},
-    {.name = "glm4", .patterns = {kLlama3}},
-    {.name = "qwen2", .patterns = {kQwen2}, .nfc = true},
-    {.name = "deepseek-r1-qwen", .patterns = {kQwen2}},
-    {.name = "stablelm2", .patterns = {kQwen2}},
-    {.name = "megrez", .patterns = {kQwen2}},
-    {.name = "hunyuan", .patterns = {kQwen2}},
-    {.name = "qwen35", .patterns = {kQwen35}},
-    {.name = "gpt-4o", .patterns = {kO200k}},
-    {.name = "llama4", .patterns = {kO200k}},
-    {.name = "tekken", .patterns = {kTekken}, .ignore_merges = true, .adds_bos = true},
-    {.name = "deepseek-v3", .patterns = {R"(\p{N}{1,3})", kDeepSeekCjk, kDeepSeek3}},
+    {.name = "llama-bpe", .patterns = {kLlama3Pattern}, .ignore_merges = true, .adds_bos = true},
+    {.name = "llama3", .patterns = {kLlama3Pattern}, .ignore_merges = true, .adds_bos = true},
+    {.name = "llama-v3", .patterns = {kLlama3Pattern}, .ignore_merges = true, .adds_bos = true},
+    {.name = "falcon3", .patterns = {kLlama3Pattern}, .ignore_merges = true, .adds_bos = true},
+    {.name = "dbrx", .patterns = {kLlama3Pattern}},
+    {.name = "smaug-bpe", .patterns = {kLlama3Pattern}},
+    {.name = "chatglm-bpe", .patterns = {kLlama3Pattern}},
+    {.name = "glm4", .patterns = {kLlama3Pattern}},
+    {.name = "qwen2", .patterns = {kQwen2Pattern}, .nfc = true},
+    {.name = "deepseek-r1-qwen", .patterns = {kQwen2Pattern}},
+    {.name = "stablelm2", .patterns = {kQwen2Pattern}},
+    {.name = "megrez", .patterns = {kQwen2Pattern}},
+    {.name = "hunyuan", .patterns = {kQwen2Pattern}},
+    {.name = "qwen35", .patterns = {kQwen35Pattern}},
+    {.name = "gpt-4o", .patterns = {kO200kPattern}},
+    {.name = "llama4", .patterns = {kO200kPattern}},
+    {.name = "tekken", .patterns = {kTekkenPattern}, .ignore_merges = true, .adds_bos = true},
+    {.name = "deepseek-v3", .patterns = {R"(\p{N}{1,3})", kDeepSeekCjkPattern, kDeepSeek3Pattern}},
     {.name = "deepseek-coder",
-     .patterns = {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kDeepSeekHan, R"(\p{N})"}},
+     .patterns = {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kDeepSeekHanPattern, R"(\p{N})"}},
     {.name = "deepseek-llm",
      .patterns = {R"([\r\n])", R"(\s?[\p{Lu}\p{Ll}\p{Lt}]+)", R"(\s?[!-/:-~！-／：-～‘-‟　-。]+)", R"(\s+$)",
-                  kDeepSeekHan, R"(\p{N}+)"}},
+                  kDeepSeekHanPattern, R"(\p{N}+)"}},
 };
 
 Result<PreTokenizer> make_pre_tokenizer(const Rules& rules) {

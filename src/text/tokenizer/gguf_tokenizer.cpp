@@ -2,9 +2,12 @@
 #include "text/tokenizer/gguf_tokenizer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "text/tokenizer/gguf_pre_tokenizer.h"
 #include "text/tokenizer/unigram_model.h"
+#include "text/tokenizer/vocabulary_trie.h"
+#include "text/tokenizer/word_mark.h"
 #include "text/tokenizer/wordpiece_model.h"
 
 namespace plimsoll::text {
@@ -84,7 +87,13 @@ Result<std::vector<std::string>> read_tokens(const Json& metadata) {
 
 Result<std::vector<double>> read_scores(const Json& metadata, std::size_t count) {
   std::vector<double> scores;
-  for (const Json& score : get(metadata, "scores").items()) scores.push_back(score.as_double().value_or(0));
+  for (const Json& score : get(metadata, "scores").items()) {
+    scores.push_back(score.as_double().value_or(0));
+    if (std::isnan(scores.back()))
+      return fail(ErrorCode::kMalformed,
+                  "the score of token " + std::to_string(scores.size() - 1) + " is not a number",
+                  at("scores"));
+  }
   if (scores.size() != count)
     return fail(ErrorCode::kMalformed,
                 std::to_string(scores.size()) + " scores for " + std::to_string(count) + " tokens",
@@ -125,11 +134,9 @@ Status read_byte_level(const Json& metadata, TokenizerParts& parts) {
   return {};
 }
 
-// The blank as SentencePiece spells it.
-constexpr const char* kMark = "▁";
-
 // SentencePiece's BPE has scores instead of merges: every way to cut a token in two is one, the token with
-// the highest score first. Source: transformers' converter.
+// the highest score first. Longer tokens than any published one are not cut: that takes the square of their
+// length. Source: transformers' converter.
 std::vector<BpeModel::Merge> merges_of(const std::vector<std::string>& tokens,
                                        const std::vector<double>& scores, const Vocabulary& vocabulary) {
   struct Candidate {
@@ -140,6 +147,7 @@ std::vector<BpeModel::Merge> merges_of(const std::vector<std::string>& tokens,
   std::vector<Candidate> found;
   for (std::size_t id = 0; id < tokens.size(); ++id) {
     const std::string_view token = tokens[id];
+    if (token.size() > kLongestToken) continue;
     const std::size_t first = found.size();
     for (std::size_t cut = 1; cut < token.size(); ++cut) {
       if ((static_cast<unsigned char>(token[cut]) & 0xC0u) == 0x80u) continue;
@@ -163,9 +171,9 @@ Status read_marked_bpe(const Json& metadata, bool has_merges, TokenizerParts& pa
   PLIMSOLL_TRY(const auto tokens, read_tokens(metadata));
   PLIMSOLL_TRY_VOID(set_vocabulary(tokens, Spelling::kPlain, parts));
   const bool adds_prefix = get(metadata, "add_space_prefix").as_bool().value_or(!has_merges);
-  if (adds_prefix) parts.normalizer.add_prepend(kMark);
-  parts.normalizer.add_replace(Regex::literal(" "), kMark);
-  parts.decoder = Decoder::marked(kMark, adds_prefix);
+  if (adds_prefix) parts.normalizer.add_prepend(std::string(kWordMark));
+  parts.normalizer.add_replace(Regex::literal(" "), std::string(kWordMark));
+  parts.decoder = Decoder::marked(std::string(kWordMark), adds_prefix);
   PLIMSOLL_TRY_VOID(set_added(metadata, parts));
   std::vector<BpeModel::Merge> merges;
   if (has_merges) {
@@ -194,12 +202,13 @@ Status read_unigram(const Json& metadata, TokenizerParts& parts) {
   if (get(metadata, "remove_extra_whitespaces").as_bool().value_or(false)) {
     parts.normalizer.add_strip(false, true);
     PLIMSOLL_TRY(Regex runs, Regex::compile(" {2,}"));
-    parts.normalizer.add_replace(std::move(runs), kMark);
+    parts.normalizer.add_replace(std::move(runs), std::string(kWordMark));
   }
   const bool adds_prefix = get(metadata, "add_space_prefix").as_bool().value_or(true);
   using Prefix = PreTokenizer::Prefix;
-  parts.pre_tokenizer.add_metaspace(kMark, adds_prefix ? Prefix::kAlways : Prefix::kNever, true);
-  parts.decoder = Decoder::metaspace(kMark, adds_prefix);
+  parts.pre_tokenizer.add_metaspace(std::string(kWordMark), adds_prefix ? Prefix::kAlways : Prefix::kNever,
+                                    true);
+  parts.decoder = Decoder::metaspace(std::string(kWordMark), adds_prefix);
   PLIMSOLL_TRY_VOID(set_added(metadata, parts));
   PLIMSOLL_TRY(auto scores, read_scores(metadata, tokens.size()));
   UnigramModel::Options options;
@@ -214,8 +223,8 @@ Status read_word_piece(const Json& metadata, TokenizerParts& parts) {
   PLIMSOLL_TRY(std::vector<std::string> tokens, read_tokens(metadata));
   for (std::string& token : tokens) {
     const bool is_special = token.size() > 2 && token.front() == '[' && token.back() == ']';
-    if (token.starts_with(kMark))
-      token.erase(0, std::string_view(kMark).size());
+    if (token.starts_with(kWordMark))
+      token.erase(0, kWordMark.size());
     else if (!is_special)
       token.insert(0, "##");
   }

@@ -6,14 +6,12 @@
 #include "base/utf8.h"
 #include "text/tokenizer/bert_text.h"
 #include "text/tokenizer/byte_level.h"
+#include "text/tokenizer/known_patterns.h"
 
 namespace plimsoll::text {
 namespace {
 
 using Behavior = PreTokenizer::Behavior;
-
-constexpr std::string_view kGpt2 =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 struct Part {
   Span span;
@@ -145,7 +143,7 @@ Status PreTokenizer::add_byte_level(bool add_prefix_space, bool use_regex) {
   step.add_prefix_space = add_prefix_space;
   step.splits = use_regex;
   if (use_regex) {
-    PLIMSOLL_TRY(step.pattern, Regex::compile(kGpt2));
+    PLIMSOLL_TRY(step.pattern, Regex::compile(kGpt2Pattern));
   }
   has_byte_level_ = true;
   add_step(std::move(step));

@@ -2,6 +2,7 @@
 // The "pre_tokenizer" member of tokenizer.json.
 #include "text/tokenizer/pattern_json.h"
 #include "text/tokenizer/pre_tokenizer.h"
+#include "text/tokenizer/word_mark.h"
 
 namespace plimsoll::text {
 namespace {
@@ -51,7 +52,7 @@ void PreTokenizer::add_metaspace(const Json& json) {
   Prefix prefix = json["add_prefix_space"].as_bool().value_or(true) ? Prefix::kAlways : Prefix::kNever;
   if (scheme)
     prefix = *scheme == "first" ? Prefix::kFirst : *scheme == "never" ? Prefix::kNever : Prefix::kAlways;
-  add_metaspace(mark ? *mark : "▁", prefix, json["split"].as_bool().value_or(true));
+  add_metaspace(mark ? *mark : std::string(kWordMark), prefix, json["split"].as_bool().value_or(true));
 }
 
 Status PreTokenizer::add(const Json& json, int depth) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a file of ranked tokens (tekken.json, *.tiktoken) holds, whichever of the formats it is: tokens in
 // bytes, the expression that cuts text into pieces, special tokens. Plain data that owns its bytes; moving it
-// keeps the views valid, copying is not allowed.
+// keeps the views valid, copying is not allowed. Any number of threads may read one.
 #pragma once
 
 #include <optional>

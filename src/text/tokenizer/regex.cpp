@@ -32,8 +32,8 @@ Result<Regex> Regex::compile(std::string_view pattern, Engine engine, RegexFlavo
     }
   }
   auto backtracking = tree ? BacktrackingRegex::compile(*tree) : BacktrackingRegex::compile(pattern);
-  if (!backtracking) {  // what our parser does not know, PCRE2 may; when it does not, our place is the better
-                        // one
+  if (!backtracking) {
+    // What our parser does not know, PCRE2 may; when it does not, our place is the better one.
     Error error = tree ? backtracking.error() : tree.error();
     error.message += " in " + std::string(pattern);
     return fail(std::move(error));

@@ -40,10 +40,9 @@ class Regex {
     std::size_t at = 0;           // the end of the text when there is nothing more
     std::size_t num_retried = 0;  // bytes that were looked at in vain
   };
-  /// The next matches behind `cursor`, as many as are found before `out` is full; returns how many,
-  /// which may be none before the text ends. `out`
-  /// must hold three spans or more; large ones are fastest. This is the call of hot loops: no allocation, no
-  /// branch per character.
+  /// The next matches behind `cursor`, as many as are found before `out` is full; returns how many, which may
+  /// be none before the text ends. `out` must hold three spans or more; large ones are fastest. This is the
+  /// call of hot loops: no allocation, no branch per character.
   std::size_t find_some(std::string_view utf8, Cursor& cursor, std::span<Span> out) const;
   std::vector<Span> find_all(std::string_view utf8) const;
 
@@ -52,7 +51,8 @@ class Regex {
   /// As find_all, but with the empty matches that do not stand right behind another match.
   std::vector<Span> find_all_with_empty(std::string_view utf8) const;
 
-  /// True when matching takes a time that grows with the text alone.
+  /// True when matching takes a time that grows with the text alone. For tests, which hold published
+  /// expressions to it.
   bool is_automaton() const;
 
  private:

@@ -53,13 +53,8 @@ std::string translated(std::string_view pattern) {
 // tree's depth is bounded by the parser.
 class Writer {
  public:
-  std::string expression() const {
-    std::string out;
-    for (std::size_t i = 0; i < large_.size(); ++i)
-      out += fmt::format("(?(DEFINE)(?<s{}>{}))", i, members(large_[i]));
-    return out + text_;
-  }
-  bool is_too_long() const { return text_.size() > kMaxExpressionBytes; }
+  std::string expression() const { return definitions_ + text_; }
+  bool is_too_long() const { return definitions_.size() + text_.size() > kMaxExpressionBytes; }
 
   void write(const RegexNode& node) {
     using Kind = RegexNode::Kind;
@@ -114,8 +109,11 @@ class Writer {
       text_ += members(set);
     } else {
       const auto known = std::find(large_.begin(), large_.end(), set);
-      text_ += fmt::format("(?&s{})", known - large_.begin());
-      if (known == large_.end()) large_.push_back(set);
+      const auto number = known - large_.begin();
+      text_ += fmt::format("(?&s{})", number);
+      if (known != large_.end()) return;
+      large_.push_back(set);
+      definitions_ += fmt::format("(?(DEFINE)(?<s{}>{}))", number, members(set));
     }
   }
 
@@ -140,6 +138,7 @@ class Writer {
     text_ += "))";
   }
 
+  std::string definitions_;  // of the large sets
   std::string text_;
   std::vector<CodePointSet> large_;
 };

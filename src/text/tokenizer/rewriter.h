@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds a text out of another and remembers, where wanted, which bytes of the source each of its bytes
-// stands for. One step of a normaliser fills one Rewriter from left to right.
+// stands for. One step of a normaliser fills one Rewriter from left to right. Owns what it builds, views its
+// source; one thread at a time.
 #pragma once
 
 #include <string>

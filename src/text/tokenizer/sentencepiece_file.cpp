@@ -111,10 +111,8 @@ bool read_trainer(std::string_view bytes, SentencePieceFile& file) {
     }
     if (is(*field, 24, WireType::kVarint)) file.treat_whitespace_as_suffix = field->flag();
     if (is(*field, 35, WireType::kVarint)) file.byte_fallback = field->flag();
-    if (is(*field, 40, WireType::kVarint)) file.unk_id = field->integer();
     if (is(*field, 41, WireType::kVarint)) file.bos_id = field->integer();
     if (is(*field, 42, WireType::kVarint)) file.eos_id = field->integer();
-    if (is(*field, 43, WireType::kVarint)) file.pad_id = field->integer();
     if (is(*field, 44, WireType::kBytes)) file.unk_surface = field->bytes;
   }
   return !message.is_damaged() && file.unk_surface.size() <= kLongestUnknownSurface;
@@ -129,13 +127,6 @@ bool read_normalizer(std::string_view bytes, SentencePieceFile& file) {
     if (is(*field, 5, WireType::kVarint)) file.escape_whitespaces = field->flag();
   }
   return !message.is_damaged();
-}
-
-bool has_charsmap(std::string_view bytes) {
-  Message message(bytes);
-  while (const auto field = message.next())
-    if (is(*field, 2, WireType::kBytes) && !field->bytes.empty()) return true;
-  return false;
 }
 
 }  // namespace
@@ -157,8 +148,6 @@ Result<SentencePieceFile> read_sentencepiece(std::string_view file, std::string_
       is_sound = read_trainer(field->bytes, read);
     } else if (is(*field, 3, WireType::kBytes)) {
       is_sound = read_normalizer(field->bytes, read);
-    } else if (is(*field, 5, WireType::kBytes)) {
-      read.has_denormalizer = has_charsmap(field->bytes);
     }
   }
   if (!is_sound || message.is_damaged())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads SentencePiece's `.model` files: the pieces and those settings that encoding and decoding need.
-// Training settings, self tests and denormalisers are passed over. The result owns its bytes and may be
-// moved, not copied. Plain function; safe from any thread.
+// Training settings, self tests and denormalisers (which would change decoded text) are passed over. The
+// result owns its bytes and may be moved, not copied. Plain function; safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,12 @@ struct SentencePieceFile {
   ModelType model_type = ModelType::kUnigram;
   bool byte_fallback = false;
   bool treat_whitespace_as_suffix = false;
-  std::int64_t unk_id = 0, bos_id = 1, eos_id = 2, pad_id = -1;  // -1: the model has none
-  std::string_view unk_surface = " \xE2\x81\x87 ";               // what an unknown id decodes to
-  std::string_view precompiled_charsmap;                         // empty: text stays as it is
+  std::int64_t bos_id = 1, eos_id = 2;              // -1: the model has none
+  std::string_view unk_surface = " \xE2\x81\x87 ";  // what an unknown id decodes to
+  std::string_view precompiled_charsmap;            // empty: text stays as it is
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;
-  bool has_denormalizer = false;  // which would change decoded text; not applied
 
   SentencePieceFile() = default;
   SentencePieceFile(SentencePieceFile&&) = default;

@@ -8,13 +8,14 @@
 #include "text/tokenizer/byte_tokens.h"
 #include "text/tokenizer/sentencepiece_bpe.h"
 #include "text/tokenizer/utf8_steps.h"
+#include "text/tokenizer/vocabulary_trie.h"
+#include "text/tokenizer/word_mark.h"
 
 namespace plimsoll::text {
 namespace {
 
 constexpr float kUnknownPenalty = 10.0f;  // an unknown character costs this more than the worst piece
 constexpr float kUserSymbolBonus = 0.1f;  // per byte: such symbols win over what log probabilities sum up to
-constexpr char32_t kBlank = U'\u2581';
 
 bool is_findable(SentencePieceFile::PieceType type) {
   using Type = SentencePieceFile::PieceType;
@@ -73,6 +74,7 @@ Status SentencePieceModel::take_pieces(const SentencePieceFile& file) {
   }
   if (!has_unknown) return fail(ErrorCode::kMalformed, "a SentencePiece model has no unknown piece");
   PLIMSOLL_TRY(texts_, Vocabulary::build(all, Spelling::kPlain));
+  PLIMSOLL_TRY_VOID(check_token_lengths(texts_));
   PLIMSOLL_TRY(findable_, Vocabulary::build(findable, Spelling::kPlain));
   for (const Vocabulary::Entry& entry : all)
     if (texts_.find_bytes(entry.text) != static_cast<TokenId>(entry.id))
@@ -81,12 +83,7 @@ Status SentencePieceModel::take_pieces(const SentencePieceFile& file) {
   const auto byte_ids = byte_token_ids(texts_);
   for (std::size_t byte = 0; byte < 256; ++byte)
     byte_ids_[byte] = byte_ids[byte] >= 0 ? byte_ids[byte] : unknown_id_;
-  if (is_unigram_) {
-    std::vector<PrefixTrie::Key> keys;
-    for (const Vocabulary::Entry& entry : findable)
-      keys.push_back({entry.text, static_cast<TokenId>(entry.id)});
-    trie_ = PrefixTrie(std::move(keys));
-  }
+  if (is_unigram_) trie_ = trie_of(findable_);
   return {};
 }
 
@@ -94,8 +91,8 @@ void SentencePieceModel::find_joints() {
   for (TokenId id = 0; id < size(); ++id) {
     if (!is_findable(type_of(id))) continue;
     const std::string_view text = text_of(id);
-    for (std::size_t at = text.find(kSentencePieceBlank, 1); at != std::string_view::npos;
-         at = text.find(kSentencePieceBlank, at + 1)) {
+    for (std::size_t at = text.find(kWordMark, 1); at != std::string_view::npos;
+         at = text.find(kWordMark, at + 1)) {
       std::size_t before = at - 1;
       while (before > 0 && !is_boundary(text, before)) --before;
       joints_.insert(decode_utf8(text.substr(before)).code_point);
@@ -140,12 +137,12 @@ void SentencePieceModel::encode_bpe(std::string_view normalized, std::vector<Par
   // depends on what was joined elsewhere.
   SentencePieceBpe run(*this, normalized);
   const bool may_cut = !has_unused_;
-  char32_t before = kBlank;
+  char32_t before = kWordMarkCharacter;
   for (std::size_t at = 0; at < normalized.size();) {
     const std::string_view rest = normalized.substr(at);
     const std::size_t symbol = text_.user_symbol(rest);
     const DecodedChar first = decode_utf8(rest);
-    const bool is_joint = first.code_point != kBlank || joints_.contains(before);
+    const bool is_joint = first.code_point != kWordMarkCharacter || joints_.contains(before);
     if (may_cut && !run.is_empty() && (symbol > 0 || !is_joint)) run.flush(parts);
     const std::size_t bytes = symbol > 0 ? symbol : static_cast<std::size_t>(first.bytes);
     run.add(at, bytes, symbol > 0);
@@ -212,15 +209,15 @@ std::string SentencePieceModel::decode(std::span<const TokenId> ids) const {
       text += unknown_surface_;
       continue;
     }
-    if (may_strip && strips_dummy_prefix_ && piece.starts_with(kSentencePieceBlank)) {
-      piece.remove_prefix(kSentencePieceBlank.size());
+    if (may_strip && strips_dummy_prefix_ && piece.starts_with(kWordMark)) {
+      piece.remove_prefix(kWordMark.size());
       has_stripped = !strips_all_blanks_;
     }
-    for (std::size_t blank = piece.find(kSentencePieceBlank); blank != std::string_view::npos;
-         blank = piece.find(kSentencePieceBlank)) {
+    for (std::size_t blank = piece.find(kWordMark); blank != std::string_view::npos;
+         blank = piece.find(kWordMark)) {
       text += piece.substr(0, blank);
       text += ' ';
-      piece.remove_prefix(blank + kSentencePieceBlank.size());
+      piece.remove_prefix(blank + kWordMark.size());
     }
     text += piece;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Encodes and decodes as SentencePiece itself does with a `.model` file, which Hugging Face's conversions of
 // such files only approximate: BPE joins the pair whose piece has the highest score, leftmost first, in the
-// whole text. Special (control) pieces are never found in text. Owns what it needs of the file; immutable,
-// any thread may use one.
+// whole text. Control pieces are never found in text: the tokenizer around it finds them, where special
+// tokens are parsed. Owns what it needs of the file; immutable, any thread may use one.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@ class SentencePieceModel final : public PieceModel {
  public:
   using PieceType = SentencePieceFile::PieceType;
 
-  /// Errors: kMalformed for equal pieces, a missing unknown piece or a damaged charsmap; kUnsupported for
-  /// word and character models.
+  /// Errors: kMalformed for equal pieces, a piece longer than kLongestToken, a missing unknown piece or a
+  /// damaged charsmap; kUnsupported for word and character models.
   /// Source: agrees with sentencepiece 0.2.3, see sentencepiece_model_test.cpp.
   static Result<std::unique_ptr<SentencePieceModel>> build(const SentencePieceFile& file);
 

@@ -2,6 +2,7 @@
 #include "text/tokenizer/sentencepiece_text.h"
 
 #include "base/utf8.h"
+#include "text/tokenizer/word_mark.h"
 
 namespace plimsoll::text {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 class SentencePieceText::Output {
  public:
   Output(std::string& text, std::vector<std::size_t>* origin, bool escapes)
-      : text_(text), origin_(origin), blank_(escapes ? kSentencePieceBlank : " ") {
+      : text_(text), origin_(origin), blank_(escapes ? kWordMark : " ") {
     text_.clear();
     if (origin_) origin_->clear();
   }

@@ -16,8 +16,6 @@
 
 namespace plimsoll::text {
 
-constexpr std::string_view kSentencePieceBlank = "\xE2\x96\x81";  // ▁
-
 class SentencePieceText {
  public:
   /// Settings of `file`; nothing of it is kept. Errors: kMalformed for a damaged charsmap.

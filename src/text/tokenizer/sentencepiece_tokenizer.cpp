@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer/sentencepiece_tokenizer.h"
 
+#include "text/tokenizer/word_mark.h"
+
 namespace plimsoll::text {
 namespace {
 
@@ -29,7 +31,7 @@ Result<TokenizerParts> sentencepiece_parts(const SentencePieceFile& file) {
   PLIMSOLL_TRY(Vocabulary vocabulary, Vocabulary::build(entries, Spelling::kPlain));
   parts.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   PLIMSOLL_TRY(parts.added, AddedTokens::build(std::move(added), parts.normalizer));
-  parts.decoder = Decoder::marked("▁", file.add_dummy_prefix);
+  parts.decoder = Decoder::marked(std::string(kWordMark), file.add_dummy_prefix);
   parts.sentencepiece = model.get();
   parts.model = std::move(model);
   parts.bos = id_in(file, file.bos_id);

@@ -5,40 +5,10 @@
 #include <span>
 
 #include "text/tokenizer/base64.h"
+#include "text/tokenizer/known_patterns.h"
 
 namespace plimsoll::text {
 namespace {
-
-enum class Pattern { kGpt2, kCl100k, kLlama3, kQwen, kO200k, kKimi };
-
-// Written as the families' tokenizer.json files write them; cl100k_base as tiktoken has it now.
-std::string expression_of(Pattern pattern) {
-  const std::string contraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)", lead = "[^\\r\\n\\p{L}\\p{N}]?",
-                    upper = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]", lower = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]",
-                    spaces = "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+", symbols = " ?[^\\s\\p{L}\\p{N}]+";
-  const auto words = [&](const std::string& big, const std::string& small) {
-    return lead + big + "*" + small + "+" + contraction + "?|" + lead + big + "+" + small + "*" +
-           contraction + "?|\\p{N}{1,3}|";
-  };
-  // The original intersects classes ([...&&[^\p{Han}]]), which not every engine can: a lookahead says the
-  // same.
-  const auto not_han = [](const std::string& set) { return "(?:(?!\\p{Han})" + set + ")"; };
-  switch (pattern) {
-    case Pattern::kGpt2:
-      return "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+|" + symbols + "|\\s+(?!\\S)|\\s+";
-    case Pattern::kCl100k:  // white space at the end of the text is one piece here, with its line ends
-      return contraction + "|" + lead + "\\p{L}+|\\p{N}{1,3}|" + symbols + "[\\r\\n]*|\\s++$|" + spaces;
-    case Pattern::kLlama3:
-      return contraction + "|" + lead + "\\p{L}+|\\p{N}{1,3}|" + symbols + "[\\r\\n]*|" + spaces;
-    case Pattern::kQwen:
-      return contraction + "|" + lead + "\\p{L}+|\\p{N}|" + symbols + "[\\r\\n]*|" + spaces;
-    case Pattern::kO200k:
-      return words(upper, lower) + symbols + "[\\r\\n/]*|" + spaces;
-    case Pattern::kKimi:
-      return "[\\p{Han}]+|" + words(not_han(upper), not_han(lower)) + symbols + "[\\r\\n]*|" + spaces;
-  }
-  return {};
-}
 
 // Special tokens of a family: names with one number in them are counted on, "{}" standing for it.
 struct SpecialRun {
@@ -94,7 +64,7 @@ constexpr SpecialRun kKimiSpecials[] = {{163584, "[BOS]"},
 struct Family {
   std::size_t num_tokens;  // what a file is known by
   const char* name;
-  Pattern pattern;
+  const char* pattern;
   std::span<const SpecialRun> specials;
   const char* bos;
   const char* eos;
@@ -102,13 +72,13 @@ struct Family {
 };
 // Sources: tiktoken 0.14.0 for OpenAI's; the tokenizer code published with Llama 3.1, Qwen 1 and Kimi K2.
 const Family kFamilies[] = {
-    {50256, "r50k_base", Pattern::kGpt2, kR50kSpecials, nullptr, "<|endoftext|>", false},
-    {50280, "p50k_base", Pattern::kGpt2, kR50kSpecials, nullptr, "<|endoftext|>", false},
-    {100256, "cl100k_base", Pattern::kCl100k, kCl100kSpecials, nullptr, "<|endoftext|>", false},
-    {199998, "o200k_base", Pattern::kO200k, kO200kSpecials, nullptr, "<|endoftext|>", false},
-    {128000, "Llama 3", Pattern::kLlama3, kLlama3Specials, "<|begin_of_text|>", "<|end_of_text|>", false},
-    {151643, "Qwen 1", Pattern::kQwen, kQwenSpecials, nullptr, "<|endoftext|>", true},
-    {163584, "Kimi K2", Pattern::kKimi, kKimiSpecials, "[BOS]", "[EOS]", false},
+    {50256, "r50k_base", kGpt2Pattern, kR50kSpecials, nullptr, "<|endoftext|>", false},
+    {50280, "p50k_base", kGpt2Pattern, kR50kSpecials, nullptr, "<|endoftext|>", false},
+    {100256, "cl100k_base", kCl100kPattern, kCl100kSpecials, nullptr, "<|endoftext|>", false},
+    {199998, "o200k_base", kO200kPattern, kO200kSpecials, nullptr, "<|endoftext|>", false},
+    {128000, "Llama 3", kLlama3Pattern, kLlama3Specials, "<|begin_of_text|>", "<|end_of_text|>", false},
+    {151643, "Qwen 1", kQwen2Pattern, kQwenSpecials, nullptr, "<|endoftext|>", true},
+    {163584, "Kimi K2", kKimiPattern, kKimiSpecials, "[BOS]", "[EOS]", false},
 };
 
 struct Line {
@@ -134,7 +104,7 @@ Status take_family(std::string_view name, RankedVocabulary& read) {
                 "a tiktoken file of " + std::to_string(read.entries.size()) +
                     " tokens is none of those whose special tokens and splitting rules are known",
                 std::string(name), "put the model's tokenizer.json beside it");
-  read.pattern = expression_of(family->pattern);
+  read.pattern = family->pattern;
   read.is_normalized_nfc = family->is_normalized_nfc;
   for (const SpecialRun& run : family->specials) {
     for (int i = 0; i < run.count; ++i) {

@@ -6,6 +6,7 @@
 
 #include "text/tokenizer/byte_tokens.h"
 #include "text/tokenizer/utf8_steps.h"
+#include "text/tokenizer/vocabulary_trie.h"
 
 namespace plimsoll::text {
 namespace {
@@ -15,14 +16,6 @@ constexpr TokenId kUnknown = -1;  // in the lattice only: the text has no token
 constexpr double kUnknownPenalty = 10.0;
 // Working memory beyond this many nodes is given back after the piece.
 constexpr std::size_t kKeptNodes = std::size_t{1} << 16;
-
-PrefixTrie trie_of(const Vocabulary& vocabulary) {
-  std::vector<PrefixTrie::Key> keys;
-  keys.reserve(static_cast<std::size_t>(vocabulary.size()));
-  for (TokenId id = 0; id < vocabulary.size(); ++id)
-    if (vocabulary.has(id)) keys.push_back({vocabulary.bytes_of(id), id});
-  return PrefixTrie(std::move(keys));
-}
 
 }  // namespace
 
@@ -34,6 +27,7 @@ Result<std::unique_ptr<UnigramModel>> UnigramModel::build(const Vocabulary& voca
   if (options.unknown_id && !vocabulary.has(*options.unknown_id))
     return fail(ErrorCode::kMalformed, "the unknown token's id " + std::to_string(*options.unknown_id) +
                                            " is not in the vocabulary");
+  PLIMSOLL_TRY_VOID(check_token_lengths(vocabulary));
   return std::unique_ptr<UnigramModel>(new UnigramModel(vocabulary, std::move(scores), std::move(options)));
 }
 

@@ -24,7 +24,8 @@ class UnigramModel final : public PieceModel {
     bool fuse_unknown = true;                          // neighbours without token become one unknown
   };
   /// `scores`: one per id of `vocabulary`, which must outlive the model and spell plainly.
-  /// Errors: kMalformed when their numbers differ or the unknown id has no token.
+  /// Errors: kMalformed when their numbers differ, the unknown id has no token or a token is longer than
+  /// kLongestToken.
   /// Source: agrees with Hugging Face tokenizers 0.23.3, see unigram_model_test.cpp.
   static Result<std::unique_ptr<UnigramModel>> build(const Vocabulary& vocabulary, std::vector<double> scores,
                                                      Options options);

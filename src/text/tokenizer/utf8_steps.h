@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps from character to character through UTF-8 that is known to be valid (or is cut anywhere, without
-// harm), faster than decoding it. Code points and repair: base/utf8.h. Plain functions.
+// harm), faster than decoding it. Code points and repair: base/utf8.h. Plain functions over
+// the caller's memory; safe from any thread.
 #pragma once
 
 #include <algorithm>

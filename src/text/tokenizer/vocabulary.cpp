@@ -142,8 +142,8 @@ void Vocabulary::find_many(std::span<const std::string_view> keys, std::span<Tok
       hashes[i] = hash_of(keys[from + i]);
       __builtin_prefetch(&slots_[hashes[i] & mask]);
     }
-    for (std::size_t i = 0; i < count;
-         ++i) {  // the first slot with the same tag is nearly always the right one
+    // The first slot with the same tag is nearly always the right one.
+    for (std::size_t i = 0; i < count; ++i) {
       std::size_t at = hashes[i] & mask;
       while (slots_[at].id_plus_1 != 0 && slots_[at].hash != static_cast<std::uint32_t>(hashes[i] >> 32))
         at = (at + 1) & mask;

@@ -2,20 +2,10 @@
 #include "text/tokenizer/wordpiece_model.h"
 
 #include "text/tokenizer/utf8_steps.h"
+#include "text/tokenizer/vocabulary_trie.h"
 #include "text/unicode.h"
 
 namespace plimsoll::text {
-namespace {
-
-PrefixTrie trie_of(const Vocabulary& vocabulary) {
-  std::vector<PrefixTrie::Key> keys;
-  for (TokenId id = 0; id < vocabulary.size(); ++id)
-    if (vocabulary.has(id)) keys.push_back({vocabulary.bytes_of(id), id});
-  return PrefixTrie(std::move(keys));
-}
-
-}  // namespace
-
 WordPieceModel::WordPieceModel(const Vocabulary& vocabulary, Options options)
     : options_(std::move(options)),
       trie_(trie_of(vocabulary)),
@@ -36,7 +26,7 @@ void WordPieceModel::encode(std::string_view piece, const PieceSink& sink) const
     const std::optional<PrefixTrie::Node> start = begin == 0 ? PrefixTrie::kRoot : inside_;
     if (start)
       trie_.each_prefix(
-          piece.substr(begin),
+          piece.substr(begin, kLongestToken),
           [&](std::size_t length, TokenId id) {
             if (is_boundary(piece, begin + length)) longest = {id, begin + length};
           },

@@ -20,7 +20,8 @@ class WordPieceModel final : public PieceModel {
     std::string continuing_prefix = "##";
     std::size_t max_characters = 100;  // a longer word is unknown
   };
-  /// `vocabulary` spells plainly; it need not outlive the model.
+  /// `vocabulary` spells plainly; it need not outlive the model. Tokens longer than kLongestToken are not
+  /// found.
   /// Source: agrees with Hugging Face tokenizers 0.23.3, see wordpiece_model_test.cpp.
   WordPieceModel(const Vocabulary& vocabulary, Options options);
 
