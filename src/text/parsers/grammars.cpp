@@ -21,6 +21,7 @@ constexpr SectionGrammar kDeepSeekV3 = {.open = "<｜tool▁calls▁begin｜>",
                                         .call_open = "<｜tool▁call▁begin｜>",
                                         .call_close = "<｜tool▁call▁end｜>",
                                         .arguments_open = {"```json", "{"},
+                                        .fence = "```",
                                         .form = HeaderForm::kTypeName,
                                         .separator = "<｜tool▁sep｜>"};
 constexpr SectionGrammar kDeepSeekV31 = {.open = "<｜tool▁calls▁begin｜>",

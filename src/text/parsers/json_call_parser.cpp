@@ -13,14 +13,16 @@ class JsonCallParser : public ToolParser {
   explicit JsonCallParser(const JsonGrammar& grammar)
       : grammar_(grammar),
         state_(grammar.from_start ? State::kGap : State::kContent),
-        reader_(grammar.needs_arguments) {}
+        reader_(grammar.needs_arguments,
+                {grammar.opens[0], grammar.opens[1], grammar.opens[2], grammar.close}) {}
 
   void finish(DeltaSink& sink) override {
     if (state_ == State::kObject) {
       if (reader_.has_begun()) {
-        reader_.cut(sink);
+        reader_.cut(pending_.view(), sink);
       } else {
         sink.content(raw_ + reader_.raw());
+        sink.content(pending_.view());
       }
     } else if (state_ == State::kContent) {
       sink.content(pending_.view());

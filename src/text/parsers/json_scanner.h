@@ -4,7 +4,9 @@
 // the end.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,8 +18,9 @@ namespace plimsoll::text {
 class JsonValueScanner {
  public:
   void start() { *this = {}; }
-  /// Bytes of `text` that still belong to the value. A scalar ends before a blank , } ] or <.
-  std::size_t scan(std::string_view text);
+  /// Bytes of `text` that still belong to the value. A scalar ends before a blank , } ] or <. One of `ends`
+  /// outside of a string ends any value, whatever brackets are open; what may become one is not taken yet.
+  std::size_t scan(std::string_view text, std::span<const std::string_view> ends = {});
   bool is_done() const { return done_; }
 
  private:
@@ -34,14 +37,17 @@ class JsonValueScanner {
 /// skipped; an object is taken out of a string; null or nothing is {}.
 class JsonCallReader {
  public:
-  explicit JsonCallReader(bool needs_arguments) : needs_arguments_(needs_arguments) {}
+  using Ends = std::array<std::string_view, 4>;
+  /// `ends`: markers that no value can hold outside of its strings; unused ones are empty.
+  JsonCallReader(bool needs_arguments, const Ends& ends) : needs_arguments_(needs_arguments), ends_(ends) {}
 
   enum class State { kMore, kDone, kFailed };
   void start();
-  /// Reads on from `text` and returns how many bytes it took; a byte that cannot follow is not taken.
+  /// Reads on from `text` and returns how many bytes it took; a byte that cannot follow is not taken, nor is
+  /// what may become one of the ends.
   std::size_t read(std::string_view text, DeltaSink& sink);
-  /// The text ends within the object: what is known of a begun call goes to the sink.
-  void cut(DeltaSink& sink);
+  /// The text ends within the object, `rest` not taken: what is known of a begun call goes to the sink.
+  void cut(std::string_view rest, DeltaSink& sink);
 
   State state() const { return state_; }
   bool has_begun() const { return begun_; }
@@ -60,6 +66,7 @@ class JsonCallReader {
   void add_arguments(std::string_view text, DeltaSink& sink);
 
   bool needs_arguments_;
+  Ends ends_;
   State state_ = State::kMore;
   Place place_ = Place::kOpen;
   Role role_ = Role::kOther;

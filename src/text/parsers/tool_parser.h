@@ -54,6 +54,7 @@ struct SectionGrammar {
   std::string_view call_open = {};          // empty: `open` stands before each call
   std::string_view call_close = {};         // may be empty
   std::string_view arguments_open[2] = {};  // ends the header; "{" is the arguments' own first byte
+  std::string_view fence = {};              // around the arguments, closing; may be empty
   HeaderForm form = HeaderForm::kName;
   std::string_view separator = {};  // within the header
   bool takes_list = false;          // a JSON list of calls may stand instead of a header
