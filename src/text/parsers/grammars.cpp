@@ -198,9 +198,15 @@ constexpr ReasoningGrammar kThinkByPrompt = {
     .open = "<think>", .close = "</think>", .untagged = Untagged::kNone};
 // Qwen's models sometimes call from within their reasoning; the words after the tag tell a call from a
 // mention.
-constexpr ReasoningGrammar kThinkOrCall = {
-    .open = "<think>", .close = "</think>", .call_open = "<tool_call>", .call_follows = {"<function", "{"}};
-constexpr ReasoningGrammar kGlmThink = {.open = "<think>", .close = "</think>", .call_open = "<tool_call>"};
+constexpr ReasoningGrammar kThinkOrCall = {.open = "<think>",
+                                           .close = "</think>",
+                                           .call_open = "<tool_call>",
+                                           .call_follows = {"<function=", "{\""}};
+constexpr ReasoningGrammar kGlmThink = {.open = "<think>",
+                                        .close = "</think>",
+                                        .call_open = "<tool_call>",
+                                        .call_follows = {"<arg_key>", "</tool_call>"},
+                                        .name_comes_first = true};
 
 constexpr ReasoningFormat kReasoningFormats[] = {
     {"deepseek_r1", kThink},

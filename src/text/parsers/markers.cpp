@@ -45,6 +45,11 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+bool is_tool_name_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == ':' || c == '/' || c == '-';
+}
+
 std::size_t num_leading_blanks(std::string_view text) {
   std::size_t count = 0;
   while (count < text.size() && is_blank(text[count])) ++count;

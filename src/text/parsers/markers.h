@@ -39,6 +39,8 @@ MarkerHit find_marker(std::string_view text, std::span<const std::string_view> m
 
 /// JSON's and the templates' blanks: space, tab, CR, LF.
 bool is_blank(char c);
+/// Letters, digits and _ . : / - of ASCII.
+bool is_tool_name_byte(char c);
 std::size_t num_leading_blanks(std::string_view text);
 std::string_view trimmed(std::string_view text);
 
