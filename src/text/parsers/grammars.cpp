@@ -108,6 +108,7 @@ constexpr TagGrammar kGlm = {.outer_open = {},
                              .key_close = "</arg_key>",
                              .value_open = "<arg_value>",
                              .value_close = "</arg_value>",
+                             .bare_needs_body = false,
                              .untyped = UntypedValue::kJson};
 constexpr TagGrammar kHunyuanV3 = {.outer_open = "<tool_calls:opensource>",
                                    .outer_close = "</tool_calls:opensource>",

@@ -79,7 +79,7 @@ class StagedParser : public OutputParser {
 
 class HarmonyOutputParser : public OutputParser {
  public:
-  explicit HarmonyOutputParser(bool reads_calls) : parser_(reads_calls) {}
+  HarmonyOutputParser(bool reads_calls, const Json& tools) : parser_(reads_calls, tools) {}
   OutputDelta push(std::string_view text) override {
     parser_.push(text, sink_);
     return sink_.take();
@@ -142,7 +142,7 @@ Result<std::unique_ptr<OutputParser>> make_output_parser(const OutputParserOptio
         {}, "pair openai with openai_gptoss");
   }
   if (has_harmony_tools || has_harmony_reasoning) {
-    return std::make_unique<HarmonyOutputParser>(has_harmony_tools);
+    return std::make_unique<HarmonyOutputParser>(has_harmony_tools, options.tools);
   }
 
   std::unique_ptr<ReasoningSplitter> splitter;
