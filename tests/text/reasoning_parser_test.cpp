@@ -213,6 +213,18 @@ TEST(OutputParser, StreamsAsEarlyAsItCan) {
   EXPECT_EQ(parser->push("2</parameter></function>").tool_calls.at(0).arguments, ", \"b\": 12}");
 }
 
+TEST(OutputParser, StreamsJsonThatIsNoCall) {
+  OutputParserOptions options;
+  options.tool_parser = "llama3_json";
+  auto parser = *make_output_parser(options);
+  EXPECT_TRUE(parser->push("{\"title\"").empty());
+  EXPECT_EQ(parser->push(": \"x").content, "{\"title\": \"x");
+  EXPECT_EQ(parser->push("yz").content, "yz");
+  parser = *make_output_parser(options);
+  EXPECT_TRUE(parser->push("{\"name\": \"Bob\", ").empty());
+  EXPECT_EQ(parser->push("\"age\": ").content, "{\"name\": \"Bob\", \"age\": ");
+}
+
 TEST(OutputParser, NeedsSpecialTokensWhereMarkersAreSome) {
   OutputParserOptions options;
   EXPECT_FALSE((*make_output_parser(options))->needs_special_tokens());

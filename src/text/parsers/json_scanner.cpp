@@ -69,8 +69,9 @@ std::size_t JsonValueScanner::scan(std::string_view text, std::span<const std::s
   return at;
 }
 
-void JsonCallReader::start() {
+void JsonCallReader::start(bool has_marker) {
   *this = JsonCallReader(needs_arguments_, ends_);
+  has_marker_ = has_marker;
 }
 
 std::size_t JsonCallReader::read(std::string_view text, DeltaSink& sink) {
@@ -107,6 +108,44 @@ std::size_t JsonCallReader::read_value(std::string_view text, DeltaSink& sink) {
   return num_taken;
 }
 
+/// Behind a key.
+bool JsonCallReader::take_colon() {
+  role_ = key_ == "\"name\"" || key_ == "\"tool_name\""         ? Role::kName
+          : key_ == "\"arguments\"" || key_ == "\"parameters\"" ? Role::kArguments
+                                                                : Role::kOther;
+  if (!has_marker_ && !begun_ && role_ == Role::kOther && key_ != "\"type\"" && key_ != "\"id\"") {
+    is_other_object_ = true;
+    state_ = State::kFailed;
+    return false;
+  }
+  // The first of equal members counts: it has been passed on.
+  if ((role_ == Role::kName && has_name_) || (role_ == Role::kArguments && has_arguments_))
+    role_ = Role::kOther;
+  place_ = Place::kValue;
+  return true;
+}
+
+/// `c` is a value's first byte, which is read with the value.
+bool JsonCallReader::begin_value(char c, DeltaSink& sink) {
+  const bool is_fit = role_ == Role::kName        ? c == '"'
+                      : role_ == Role::kArguments ? c == '{' || c == '"' || c == 'n'
+                                                  : true;
+  if (!has_marker_ && !begun_ && !is_fit) {
+    is_other_object_ = true;
+    state_ = State::kFailed;
+    return false;
+  }
+  scanner_.start();
+  value_.clear();
+  streams_value_ = c == '{' || c == '[';
+  if (role_ == Role::kArguments) {
+    has_arguments_ = true;
+    begin_when_known(sink);
+  }
+  place_ = Place::kValueText;
+  return false;
+}
+
 bool JsonCallReader::take(char c, DeltaSink& sink) {
   if (place_ == Place::kKeyText) {
     key_ += c;
@@ -133,25 +172,10 @@ bool JsonCallReader::take(char c, DeltaSink& sink) {
       return true;
     case Place::kColon:
       if (c != ':') break;
-      role_ = key_ == "\"name\"" || key_ == "\"tool_name\""         ? Role::kName
-              : key_ == "\"arguments\"" || key_ == "\"parameters\"" ? Role::kArguments
-                                                                    : Role::kOther;
-      // The first of equal members counts: it has been passed on.
-      if ((role_ == Role::kName && has_name_) || (role_ == Role::kArguments && has_arguments_))
-        role_ = Role::kOther;
-      place_ = Place::kValue;
-      return true;
+      return take_colon();
     case Place::kValue:
       if (ends_scalar(c)) break;
-      scanner_.start();
-      value_.clear();
-      streams_value_ = c == '{' || c == '[';
-      if (role_ == Role::kArguments) {
-        has_arguments_ = true;
-        begin_when_known(sink);
-      }
-      place_ = Place::kValueText;  // which reads this byte too
-      return false;
+      return begin_value(c, sink);
     case Place::kNext:
       if (c == ',') {
         place_ = Place::kKey;

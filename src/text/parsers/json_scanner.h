@@ -42,7 +42,9 @@ class JsonCallReader {
   JsonCallReader(bool needs_arguments, const Ends& ends) : needs_arguments_(needs_arguments), ends_(ends) {}
 
   enum class State { kMore, kDone, kFailed };
-  void start();
+  /// `has_marker` false: no marker says that the object is a call, so it fails at the first member that calls
+  /// do not have.
+  void start(bool has_marker = true);
   /// Reads on from `text` and returns how many bytes it took; a byte that cannot follow is not taken, nor is
   /// what may become one of the ends.
   std::size_t read(std::string_view text, DeltaSink& sink);
@@ -51,6 +53,8 @@ class JsonCallReader {
 
   State state() const { return state_; }
   bool has_begun() const { return begun_; }
+  /// Failed by its members: an object, but no call.
+  bool is_other_object() const { return is_other_object_; }
   /// The object as far as it was read, kept while no call has begun.
   const std::string& raw() const { return raw_; }
 
@@ -60,6 +64,8 @@ class JsonCallReader {
 
   std::size_t read_value(std::string_view text, DeltaSink& sink);
   bool take(char c, DeltaSink& sink);
+  bool take_colon();
+  bool begin_value(char c, DeltaSink& sink);
   void value_ended(DeltaSink& sink);
   void object_ended(DeltaSink& sink);
   void begin_when_known(DeltaSink& sink);
@@ -71,6 +77,8 @@ class JsonCallReader {
   Place place_ = Place::kOpen;
   Role role_ = Role::kOther;
   JsonValueScanner scanner_;
+  bool has_marker_ = true;
+  bool is_other_object_ = false;
   bool begun_ = false;
   bool has_name_ = false;
   bool has_arguments_ = false;  // a value has been seen
