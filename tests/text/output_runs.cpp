@@ -46,7 +46,8 @@ const Json& tools() {
           "city":{"type":"string"},"days":{"type":"integer"},"ratio":{"type":"number"},"deep":{"type":"boolean"},
           "xs":{"type":"array"},"opts":{"type":"object"},"note":{"anyOf":[{"type":"string"},{"type":"null"}]},
           "any":{},"either":{"type":["integer","string"]},"ref":{"$ref":"#/$defs/count"}},
-          "$defs":{"count":{"type":"integer"}}}}}])",
+          "$defs":{"count":{"type":"integer"}}}}},
+          {"type":"function","function":{"name":"g"}},{"name":"h"},{"name":"a-b.c"}])",
       "tools");
   return parsed;
 }

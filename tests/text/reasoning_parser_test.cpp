@@ -46,6 +46,12 @@ TEST(ReasoningParser, FindsWhereReasoningEnds) {
       {"in the prompt, and again", "qwen3", "", kOpen, " <think>a</think>b", {"a", "b", {}}},
       {"switched off", "qwen3", "", kClosed, "Yes <think>", {"", "Yes <think>", {}}},
       {"closed once more", "qwen3", "", kClosed, "\n</think>\n\nYes", {"", "\n\nYes", {}}},
+      {"an empty pair though switched off", "qwen3", "", kClosed, "\n<think>\n</think>y", {"", "y", {}}},
+      {"a start tag though switched off", "qwen3", "", kClosed, "<think> </b>", {"", "<think> </b>", {}}},
+      {"cut in a pair", "qwen3", "", kClosed, "<think>\n</thi", {"", "<think>\n</thi", {}}},
+      {"tags twice", "deepseek_r1", "", kByParser, "<think>\n<think>a</think>\n</think>b", {"a", "b", {}}},
+      {"tags twice", "mistral", "", kByParser, "[THINK][THINK]a[/THINK][/THINK]b", {"a", "b", {}}},
+      {"an end tag in the content", "qwen3", "", kByParser, "a</think>b</think>", {"a", "b</think>", {}}},
       {"blanks", "qwen3", "", kByParser, "\n\n", {"\n\n", "", {}}},
       {"absent means content", "mistral", "", kByParser, "Yes [/THINK]", {"", "Yes [/THINK]", {}}},
       {"tagged after text", "mistral", "", kByParser, "So [THINK]a[/THINK]b", {"a", "So b", {}}},
@@ -104,6 +110,42 @@ TEST(ReasoningParser, HandsTheRestToTheToolParser) {
        kByParser,
        call + "</think>y",
        {call, "y", {}}},
+      {"a call quoted without its members",
+       "qwen3",
+       "hermes",
+       kByParser,
+       "<think>say <tool_call>{ ...}</tool_call> ok</think>x",
+       {"say <tool_call>{ ...}</tool_call> ok", "x", {}}},
+      {"a call, then the end tag",
+       "qwen3",
+       "hermes",
+       kByParser,
+       "<think>x" + call + "\n</think>\ny</think>",
+       {"x", "y</think>", parsed}},
+      {"an end tag in a call's arguments",
+       "qwen3",
+       "hermes",
+       kByParser,
+       "x<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"</think>\"}}</tool_call></thi",
+       {"x", "</thi", {{"f", R"({"a": "</think>"})"}}}},
+      {"glm, a mention",
+       "glm45",
+       "glm45",
+       kByParser,
+       "<think>I use <tool_call> now, <tool_call></think>y",
+       {"I use <tool_call> now, <tool_call>", "y", {}}},
+      {"glm, mentions with a name",
+       "glm45",
+       "glm45",
+       kByParser,
+       "<think>a <tool_call>f g</tool_call> <tool_call>f <tool_call>f</think>y",
+       {"a <tool_call>f g</tool_call> <tool_call>f <tool_call>f", "y", {}}},
+      {"kimi, a mention",
+       "kimi_k2",
+       "kimi_k2",
+       kByParser,
+       "<think>x <|tool_calls_section_begin|> so</think>y",
+       {"x ", "<|tool_calls_section_begin|> soy", {}}},
       {"glm", "glm45", "glm45", kOpen, "x<tool_call>f\n</tool_call>", {"x", "", {{"f", "{}"}}}},
       {"kimi",
        "kimi_k2",
@@ -169,6 +211,18 @@ TEST(OutputParser, StreamsAsEarlyAsItCan) {
   EXPECT_EQ(parser->push("xt\n").tool_calls.at(0).arguments, "xt");
   EXPECT_TRUE(parser->push("</parameter><parameter=b>1").tool_calls.at(0).arguments == "\"");
   EXPECT_EQ(parser->push("2</parameter></function>").tool_calls.at(0).arguments, ", \"b\": 12}");
+}
+
+TEST(OutputParser, StreamsJsonThatIsNoCall) {
+  OutputParserOptions options;
+  options.tool_parser = "llama3_json";
+  auto parser = *make_output_parser(options);
+  EXPECT_TRUE(parser->push("{\"title\"").empty());
+  EXPECT_EQ(parser->push(": \"x").content, "{\"title\": \"x");
+  EXPECT_EQ(parser->push("yz").content, "yz");
+  parser = *make_output_parser(options);
+  EXPECT_TRUE(parser->push("{\"name\": \"Bob\", ").empty());
+  EXPECT_EQ(parser->push("\"age\": ").content, "{\"name\": \"Bob\", \"age\": ");
 }
 
 TEST(OutputParser, NeedsSpecialTokensWhereMarkersAreSome) {

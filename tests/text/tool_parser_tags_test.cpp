@@ -79,6 +79,17 @@ TEST(ToolParser, QwenCoder) {
        "qwen3_coder",
        "a <tool_call>\n<function=ge",
        {"", "a <tool_call>\n<function=ge", {}}},
+      {"mentions",
+       "qwen3_coder",
+       "See <function=f> tags: <function=f>x</function>, <function=f>",
+       {"", "See <function=f> tags: <function=f>x</function>, <function=f>", {}}},
+      {"no section, no arguments", "qwen3_coder", "<function=f>\n</function>", {"", "", {{"f", "{}"}}}},
+      {"not declared",
+       "qwen3_coder",
+       "<tool_call>\n<function=no>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call> and " + call,
+       {"",
+        "<tool_call>\n<function=no>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call> and ",
+        {{"f", R"({"city": "Oslo", "days": 3})"}}}},
       {"no function", "qwen3_coder", "a <tool_call> b", {"", "a <tool_call> b", {}}},
       {"seed",
        "seed_oss",
@@ -107,7 +118,11 @@ TEST(ToolParser, Glm) {
        "<tool_call>f<arg_key>city</arg_key><arg_value>a</arg_value> "
        "b</arg_value></tool_call><tool_call>g</tool_call>",
        {"", "", {{"f", R"({"city": "a</arg_value> b"})"}, {"g", "{}"}}}},
-      {"not declared",
+      {"a tool that is not declared",
+       "glm45",
+       "<tool_call>no\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>b",
+       {"", "<tool_call>no\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>b", {}}},
+      {"an argument that is not declared",
        "glm47",
        "<tool_call>h<arg_key>a</arg_key><arg_value>{'x': "
        "1}</arg_value><arg_key>b</arg_key><arg_value>two "
@@ -128,12 +143,32 @@ TEST(ToolParser, Glm) {
   });
 }
 
+TEST(ToolParser, TakesNamesByTheirFormWhereNoToolsAreDeclared) {
+  OutputParserOptions options;
+  options.tool_parser = "qwen3_coder";
+  const auto parsed = [&](const std::string& name) {
+    return run_every_way(options, "<tool_call><function=" + name + "></function></tool_call>").calls.size();
+  };
+  EXPECT_EQ(parsed("ns:get/the_x-1.b"), 1U);
+  EXPECT_EQ(parsed(std::string(64, 'x')), 1U);
+  EXPECT_EQ(parsed(std::string(65, 'x')), 0U);
+  EXPECT_EQ(parsed("x=1"), 0U);
+  EXPECT_EQ(parsed("é"), 0U);
+  options.tools = *parse_json(R"([{"function":{"name":"é"}}])", "tools");
+  EXPECT_EQ(parsed("é"), 1U);
+  EXPECT_EQ(parsed("x"), 0U);
+}
+
 TEST(ToolParser, OthersByTheirTemplates) {
   expect_tool_calls({
       {"granite",
        "granite",
        R"(<|tool_call|>[{"name": "f", "arguments": {"a": 1}}])",
        {"", "", {{"f", R"({"a": 1})"}}}},
+      {"gigachat3, whose end marker begins another",
+       "gigachat3",
+       "<|function_call|>{\"name\": \"f\"}x<|message_sep|>\n\nfunction call<|role_sep|>\nno",
+       {"", "x\n\nfunction call<|role_sep|>\nno", {{"f", "{}"}}}},
       {"internlm",
        "internlm",
        R"(Hm<|action_start|><|plugin|>{"name": "f", "parameters": {"a": 1}}<|action_end|>)",
@@ -142,6 +177,10 @@ TEST(ToolParser, OthersByTheirTemplates) {
        "minicpm5",
        "<function name=\"f\"><param name=\"days\">3</param></function>",
        {"", "", {{"f", R"({"days": 3})"}}}},
+      {"a mention of minicpm5's tag",
+       "minicpm5",
+       "A <function name=\"f\"> tag <param name=\"days\">",
+       {"", "A <function name=\"f\"> tag <param name=\"days\">", {}}},
   });
 }
 

@@ -8,6 +8,26 @@
 namespace plimsoll::text {
 
 void DeltaSink::content(std::string_view text) {
+  if (dropped_marker_.empty()) {
+    add_content(text);
+    return;
+  }
+  held_ += text;
+  const MarkerHit hit = find_marker(held_, {&dropped_marker_, 1});
+  add_content(std::string_view(held_).substr(0, hit.at));
+  held_.erase(0, hit.at);
+  if (hit.marker < 0) return;
+  held_.erase(0, dropped_marker_.size());
+  dropped_marker_ = {};
+  release_held();
+}
+
+void DeltaSink::release_held() {
+  add_content(held_);
+  held_.clear();
+}
+
+void DeltaSink::add_content(std::string_view text) {
   if (!in_text_) {
     const std::size_t num_blanks = num_leading_blanks(text);
     if (num_calls_ == 0) margin_ += text.substr(0, num_blanks);
@@ -21,6 +41,7 @@ void DeltaSink::content(std::string_view text) {
 }
 
 void DeltaSink::begin_call(std::string name, std::optional<std::string> id) {
+  release_held();
   margin_.clear();
   in_text_ = false;
   ++num_calls_;
@@ -34,6 +55,7 @@ void DeltaSink::arguments(std::string_view json_text) {
 }
 
 void DeltaSink::end() {
+  release_held();
   delta_.content += margin_;
   margin_.clear();
 }

@@ -17,6 +17,8 @@ class DeltaSink {
   void content(std::string_view text);
   /// Content where no calls are looked for: blanks are not held.
   void plain_content(std::string_view text) { delta_.content += text; }
+  /// The next `marker` in content is layout.
+  void drop_next(std::string_view marker) { dropped_marker_ = marker; }
   void begin_call(std::string name, std::optional<std::string> id = {});
   /// Appends to the newest call.
   void arguments(std::string_view json_text);
@@ -28,10 +30,14 @@ class DeltaSink {
 
  private:
   ToolCallDelta& newest_call();
+  void add_content(std::string_view text);
+  void release_held();
 
   OutputDelta delta_;
-  std::string margin_;    // blanks since the start, or since the last call
-  bool in_text_ = false;  // content has come since then
+  std::string_view dropped_marker_;  // not seen yet; empty: none
+  std::string held_;                 // a beginning of it, at the end of the content so far
+  std::string margin_;               // blanks since the start, or since the last call
+  bool in_text_ = false;             // content has come since then
   int num_calls_ = 0;
 };
 

@@ -21,6 +21,7 @@ constexpr SectionGrammar kDeepSeekV3 = {.open = "<｜tool▁calls▁begin｜>",
                                         .call_open = "<｜tool▁call▁begin｜>",
                                         .call_close = "<｜tool▁call▁end｜>",
                                         .arguments_open = {"```json", "{"},
+                                        .fence = "```",
                                         .form = HeaderForm::kTypeName,
                                         .separator = "<｜tool▁sep｜>"};
 constexpr SectionGrammar kDeepSeekV31 = {.open = "<｜tool▁calls▁begin｜>",
@@ -107,6 +108,7 @@ constexpr TagGrammar kGlm = {.outer_open = {},
                              .key_close = "</arg_key>",
                              .value_open = "<arg_value>",
                              .value_close = "</arg_value>",
+                             .bare_needs_body = false,
                              .untyped = UntypedValue::kJson};
 constexpr TagGrammar kHunyuanV3 = {.outer_open = "<tool_calls:opensource>",
                                    .outer_close = "</tool_calls:opensource>",
@@ -197,9 +199,15 @@ constexpr ReasoningGrammar kThinkByPrompt = {
     .open = "<think>", .close = "</think>", .untagged = Untagged::kNone};
 // Qwen's models sometimes call from within their reasoning; the words after the tag tell a call from a
 // mention.
-constexpr ReasoningGrammar kThinkOrCall = {
-    .open = "<think>", .close = "</think>", .call_open = "<tool_call>", .call_follows = {"<function", "{"}};
-constexpr ReasoningGrammar kGlmThink = {.open = "<think>", .close = "</think>", .call_open = "<tool_call>"};
+constexpr ReasoningGrammar kThinkOrCall = {.open = "<think>",
+                                           .close = "</think>",
+                                           .call_open = "<tool_call>",
+                                           .call_follows = {"<function=", "{\""}};
+constexpr ReasoningGrammar kGlmThink = {.open = "<think>",
+                                        .close = "</think>",
+                                        .call_open = "<tool_call>",
+                                        .call_follows = {"<arg_key>", "</tool_call>"},
+                                        .name_comes_first = true};
 
 constexpr ReasoningFormat kReasoningFormats[] = {
     {"deepseek_r1", kThink},

@@ -88,9 +88,11 @@ void HarmonyParser::begin_message(DeltaSink& sink) {
   const std::string_view channel = word_after(header_, kChannelMarker);
   const std::string_view recipient = word_after(header_, "to=");
   if (recipient.starts_with(kFunctions) && recipient.size() > kFunctions.size()) {
-    target_ = reads_calls_ ? Target::kCall : Target::kContent;
+    const std::string_view name = recipient.substr(kFunctions.size());
+    const bool is_call = reads_calls_ && names_.accepts(name);
+    target_ = is_call ? Target::kCall : Target::kContent;
     has_arguments_ = false;
-    if (reads_calls_) sink.begin_call(std::string(recipient.substr(kFunctions.size())));
+    if (is_call) sink.begin_call(std::string(name));
   } else if (channel == "analysis" || !recipient.empty()) {
     // Calls of the model's built-in tools (browser, python) belong to its reasoning.
     target_ = Target::kReasoning;

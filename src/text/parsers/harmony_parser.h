@@ -8,13 +8,14 @@
 
 #include "text/parsers/delta_sink.h"
 #include "text/parsers/markers.h"
+#include "text/parsers/tool_names.h"
 
 namespace plimsoll::text {
 
 class HarmonyParser {
  public:
-  /// `reads_calls` false: a call's arguments are content.
-  explicit HarmonyParser(bool reads_calls) : reads_calls_(reads_calls) {}
+  /// `reads_calls` false: a call's arguments are content, as is what is sent to no tool of `tools`.
+  HarmonyParser(bool reads_calls, const Json& tools) : reads_calls_(reads_calls), names_(tools) {}
   void push(std::string_view text, DeltaSink& sink);
   void finish(DeltaSink& sink);
 
@@ -32,6 +33,7 @@ class HarmonyParser {
   void end_message(DeltaSink& sink);
 
   bool reads_calls_;
+  ToolNames names_;
   Pending pending_;
   State state_ = State::kStart;
   Target target_ = Target::kContent;

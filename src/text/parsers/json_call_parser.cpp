@@ -13,16 +13,19 @@ class JsonCallParser : public ToolParser {
   explicit JsonCallParser(const JsonGrammar& grammar)
       : grammar_(grammar),
         state_(grammar.from_start ? State::kGap : State::kContent),
-        reader_(grammar.needs_arguments) {}
+        has_marker_(!grammar.from_start),
+        ends_{grammar.opens[0], grammar.opens[1], grammar.opens[2], grammar.close},
+        reader_(grammar.needs_arguments, ends_) {}
 
   void finish(DeltaSink& sink) override {
     if (state_ == State::kObject) {
       if (reader_.has_begun()) {
-        reader_.cut(sink);
+        reader_.cut(pending_.view(), sink);
       } else {
         sink.content(raw_ + reader_.raw());
+        sink.content(pending_.view());
       }
-    } else if (state_ == State::kContent) {
+    } else if (state_ == State::kContent || state_ == State::kOtherObject) {
       sink.content(pending_.view());
     } else if (!section_has_calls_) {
       sink.content(raw_);
@@ -40,12 +43,14 @@ class JsonCallParser : public ToolParser {
         return read_gap(sink);
       case State::kObject:
         return read_object(sink);
+      case State::kOtherObject:
+        return read_other_object(sink);
     }
     return false;
   }
 
  private:
-  enum class State { kContent, kGap, kObject };
+  enum class State { kContent, kGap, kObject, kOtherObject };
 
   bool read_content(DeltaSink& sink) {
     const std::string_view text = pending_.view();
@@ -65,12 +70,14 @@ class JsonCallParser : public ToolParser {
     section_has_calls_ = false;
     if (hit.marker > 3) {
       pending_.drop(hit.at);
-      reader_.start();
+      has_marker_ = false;
+      reader_.start(has_marker_);
       state_ = State::kObject;
       return true;
     }
     if (hit.marker != 3) {
       state_ = State::kGap;
+      has_marker_ = true;
       if (!grammar_.drops_opens) raw_ = markers[hit.marker];
     }
     pending_.drop(hit.at + markers[hit.marker].size());
@@ -82,7 +89,7 @@ class JsonCallParser : public ToolParser {
     const std::string_view text = pending_.view();
     if (text.empty()) return false;
     if (text[0] == '{') {
-      reader_.start();
+      reader_.start(has_marker_);
       state_ = State::kObject;
       return true;
     }
@@ -93,14 +100,13 @@ class JsonCallParser : public ToolParser {
       pending_.drop(1);
       return true;
     }
-    const std::string_view markers[] = {grammar_.opens[0], grammar_.opens[1], grammar_.opens[2],
-                                        grammar_.close};
-    for (const std::string_view marker : markers) {
+    for (const std::string_view marker : ends_) {
       const Match match = match_at(text, marker);
       if (match == Match::kPartial) return false;
       if (match == Match::kNo) continue;
       if (!section_has_calls_ && !grammar_.drops_opens) raw_ += marker;
       pending_.drop(marker.size());
+      has_marker_ = true;
       if (marker == grammar_.close) {
         leave_section(sink);
         section_has_calls_ = false;
@@ -130,12 +136,31 @@ class JsonCallParser : public ToolParser {
     }
     raw_ += reader_.raw();
     leave_section(sink);
+    if (reader_.is_other_object()) {
+      other_.start();
+      other_.scan(reader_.raw());
+      state_ = State::kOtherObject;
+    }
+    return true;
+  }
+
+  /// The rest of an object that is content: objects within it are no calls either.
+  bool read_other_object(DeltaSink& sink) {
+    const std::string_view text = pending_.view();
+    const std::size_t num_taken = other_.scan(text, ends_);
+    sink.content(text.substr(0, num_taken));
+    pending_.drop(num_taken);
+    if (!other_.is_done()) return false;
+    state_ = State::kContent;
     return true;
   }
 
   JsonGrammar grammar_;
   State state_;
+  bool has_marker_;  // stands before the objects
+  JsonCallReader::Ends ends_;
   JsonCallReader reader_;
+  JsonValueScanner other_;
   bool section_has_calls_ = false;
   std::string raw_;  // the section so far, kept while no call has begun in it
 };

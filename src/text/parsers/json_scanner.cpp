@@ -20,9 +20,21 @@ std::optional<std::string> decoded_string(std::string_view quoted) {
   return *value->as_string();
 }
 
+/// kYes: one of `markers` stands first in `text`.
+Match match_any(std::string_view text, std::span<const std::string_view> markers) {
+  Match best = Match::kNo;
+  for (const std::string_view marker : markers) {
+    if (marker.empty() || marker.front() != text.front()) continue;
+    const Match match = match_at(text, marker);
+    if (match == Match::kYes) return match;
+    if (match == Match::kPartial) best = match;
+  }
+  return best;
+}
+
 }  // namespace
 
-std::size_t JsonValueScanner::scan(std::string_view text) {
+std::size_t JsonValueScanner::scan(std::string_view text, std::span<const std::string_view> ends) {
   std::size_t at = 0;
   if (!started_ && !text.empty()) {
     started_ = true;
@@ -30,6 +42,11 @@ std::size_t JsonValueScanner::scan(std::string_view text) {
   }
   for (; at < text.size() && !done_; ++at) {
     const char c = text[at];
+    if (!in_string_ && !ends.empty()) {
+      const Match match = match_any(text.substr(at), ends);
+      done_ = match == Match::kYes;
+      if (match != Match::kNo) return at;
+    }
     if (scalar_) {
       if (!ends_scalar(c)) continue;
       done_ = true;
@@ -52,17 +69,20 @@ std::size_t JsonValueScanner::scan(std::string_view text) {
   return at;
 }
 
-void JsonCallReader::start() {
-  *this = JsonCallReader(needs_arguments_);
+void JsonCallReader::start(bool has_marker) {
+  *this = JsonCallReader(needs_arguments_, ends_);
+  has_marker_ = has_marker;
 }
 
 std::size_t JsonCallReader::read(std::string_view text, DeltaSink& sink) {
   std::size_t at = 0;
-  while (at < text.size() && state_ == State::kMore) {
+  bool is_held = false;
+  while (at < text.size() && state_ == State::kMore && !is_held) {
     const bool was_begun = begun_;
     std::size_t num_taken = 0;
     if (place_ == Place::kValueText) {
       num_taken = read_value(text.substr(at), sink);
+      is_held = place_ == Place::kValueText && at + num_taken < text.size();
     } else if (take(text[at], sink)) {
       num_taken = 1;
     }
@@ -74,7 +94,7 @@ std::size_t JsonCallReader::read(std::string_view text, DeltaSink& sink) {
 }
 
 std::size_t JsonCallReader::read_value(std::string_view text, DeltaSink& sink) {
-  const std::size_t num_taken = scanner_.scan(text);
+  const std::size_t num_taken = scanner_.scan(text, ends_);
   const std::string_view part = text.substr(0, num_taken);
   if (role_ == Role::kArguments && streams_value_) {
     add_arguments(part, sink);
@@ -86,6 +106,44 @@ std::size_t JsonCallReader::read_value(std::string_view text, DeltaSink& sink) {
     place_ = Place::kNext;
   }
   return num_taken;
+}
+
+/// Behind a key.
+bool JsonCallReader::take_colon() {
+  role_ = key_ == "\"name\"" || key_ == "\"tool_name\""         ? Role::kName
+          : key_ == "\"arguments\"" || key_ == "\"parameters\"" ? Role::kArguments
+                                                                : Role::kOther;
+  if (!has_marker_ && !begun_ && role_ == Role::kOther && key_ != "\"type\"" && key_ != "\"id\"") {
+    is_other_object_ = true;
+    state_ = State::kFailed;
+    return false;
+  }
+  // The first of equal members counts: it has been passed on.
+  if ((role_ == Role::kName && has_name_) || (role_ == Role::kArguments && has_arguments_))
+    role_ = Role::kOther;
+  place_ = Place::kValue;
+  return true;
+}
+
+/// `c` is a value's first byte, which is read with the value.
+bool JsonCallReader::begin_value(char c, DeltaSink& sink) {
+  const bool is_fit = role_ == Role::kName        ? c == '"'
+                      : role_ == Role::kArguments ? c == '{' || c == '"' || c == 'n'
+                                                  : true;
+  if (!has_marker_ && !begun_ && !is_fit) {
+    is_other_object_ = true;
+    state_ = State::kFailed;
+    return false;
+  }
+  scanner_.start();
+  value_.clear();
+  streams_value_ = c == '{' || c == '[';
+  if (role_ == Role::kArguments) {
+    has_arguments_ = true;
+    begin_when_known(sink);
+  }
+  place_ = Place::kValueText;
+  return false;
 }
 
 bool JsonCallReader::take(char c, DeltaSink& sink) {
@@ -114,26 +172,10 @@ bool JsonCallReader::take(char c, DeltaSink& sink) {
       return true;
     case Place::kColon:
       if (c != ':') break;
-      role_ = key_ == "\"name\"" || key_ == "\"tool_name\""         ? Role::kName
-              : key_ == "\"arguments\"" || key_ == "\"parameters\"" ? Role::kArguments
-                                                                    : Role::kOther;
-      // The first of equal members counts: it has been passed on.
-      if ((role_ == Role::kName && has_name_) || (role_ == Role::kArguments && has_arguments_))
-        role_ = Role::kOther;
-      place_ = Place::kValue;
-      return true;
+      return take_colon();
     case Place::kValue:
       if (ends_scalar(c)) break;
-      scanner_.start();
-      value_.clear();
-      streams_value_ = c == '{' || c == '[';
-      if (role_ == Role::kArguments) {
-        has_arguments_ = true;
-        begin_when_known(sink);
-      }
-      place_ = Place::kValueText;
-      read_value({&c, 1}, sink);
-      return true;
+      return begin_value(c, sink);
     case Place::kNext:
       if (c == ',') {
         place_ = Place::kKey;
@@ -188,9 +230,10 @@ void JsonCallReader::add_arguments(std::string_view text, DeltaSink& sink) {
   }
 }
 
-void JsonCallReader::cut(DeltaSink& sink) {
-  if (begun_ && place_ == Place::kValueText && role_ == Role::kArguments && !streams_value_)
-    sink.arguments(value_);
+void JsonCallReader::cut(std::string_view rest, DeltaSink& sink) {
+  if (!begun_ || place_ != Place::kValueText || role_ != Role::kArguments) return;
+  if (!streams_value_) sink.arguments(value_);
+  sink.arguments(rest);
 }
 
 }  // namespace plimsoll::text

@@ -30,19 +30,27 @@ Match match_at(std::string_view text, std::string_view marker) {
 MarkerHit find_marker(std::string_view text, std::span<const std::string_view> markers) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     bool partial = false;
+    MarkerHit hit{at, -1};
     for (std::size_t index = 0; index < markers.size(); ++index) {
       if (markers[index].empty() || markers[index].front() != text[at]) continue;
       const Match match = match_at(text.substr(at), markers[index]);
-      if (match == Match::kYes) return {at, static_cast<int>(index)};
       partial |= match == Match::kPartial;
+      const bool is_shorter =
+          hit.marker < 0 || markers[index].size() < markers[static_cast<std::size_t>(hit.marker)].size();
+      if (match == Match::kYes && is_shorter) hit.marker = static_cast<int>(index);
     }
-    if (partial) return {at, -1};
+    if (partial || hit.marker >= 0) return hit;
   }
   return {text.size(), -1};
 }
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool is_tool_name_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == ':' || c == '/' || c == '-';
 }
 
 std::size_t num_leading_blanks(std::string_view text) {

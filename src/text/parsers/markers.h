@@ -34,11 +34,14 @@ struct MarkerHit {
   std::size_t at = 0;  // bytes before the marker, or, without one, bytes that cannot be part of any
   int marker = -1;     // index into the markers; -1: none is complete
 };
-/// The first marker in `text`. No marker may be the beginning of another.
+/// The first marker in `text`. Where one is the beginning of another the shorter counts, as it is there
+/// first.
 MarkerHit find_marker(std::string_view text, std::span<const std::string_view> markers);
 
 /// JSON's and the templates' blanks: space, tab, CR, LF.
 bool is_blank(char c);
+/// Letters, digits and _ . : / - of ASCII.
+bool is_tool_name_byte(char c);
 std::size_t num_leading_blanks(std::string_view text);
 std::string_view trimmed(std::string_view text);
 

@@ -38,7 +38,7 @@ class StagedParser : public OutputParser {
   OutputDelta push(std::string_view text) override {
     if (splitter_) {
       splitter_->push(
-          text, [this](auto part) { sink_.reasoning(part); }, [this](auto part) { content(part); });
+          text, [this](auto part) { sink_.reasoning(part); }, [this](auto part) { behind_reasoning(part); });
     } else {
       content(text);
     }
@@ -47,7 +47,8 @@ class StagedParser : public OutputParser {
 
   OutputDelta finish() override {
     if (splitter_) {
-      splitter_->finish([this](auto part) { sink_.reasoning(part); }, [this](auto part) { content(part); });
+      splitter_->finish([this](auto part) { sink_.reasoning(part); },
+                        [this](auto part) { behind_reasoning(part); });
     }
     if (tools_) tools_->finish(sink_);
     return sink_.take();
@@ -57,6 +58,11 @@ class StagedParser : public OutputParser {
   bool needs_special_tokens() const override { return needs_special_tokens_; }
 
  private:
+  void behind_reasoning(std::string_view text) {
+    if (const std::string_view marker = splitter_->take_unclosed(); !marker.empty()) sink_.drop_next(marker);
+    content(text);
+  }
+
   void content(std::string_view text) {
     if (tools_) {
       tools_->push(text, sink_);
@@ -73,7 +79,7 @@ class StagedParser : public OutputParser {
 
 class HarmonyOutputParser : public OutputParser {
  public:
-  explicit HarmonyOutputParser(bool reads_calls) : parser_(reads_calls) {}
+  HarmonyOutputParser(bool reads_calls, const Json& tools) : parser_(reads_calls, tools) {}
   OutputDelta push(std::string_view text) override {
     parser_.push(text, sink_);
     return sink_.take();
@@ -136,7 +142,7 @@ Result<std::unique_ptr<OutputParser>> make_output_parser(const OutputParserOptio
         {}, "pair openai with openai_gptoss");
   }
   if (has_harmony_tools || has_harmony_reasoning) {
-    return std::make_unique<HarmonyOutputParser>(has_harmony_tools);
+    return std::make_unique<HarmonyOutputParser>(has_harmony_tools, options.tools);
   }
 
   std::unique_ptr<ReasoningSplitter> splitter;

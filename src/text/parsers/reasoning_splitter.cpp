@@ -2,6 +2,11 @@
 #include "text/parsers/reasoning_splitter.h"
 
 namespace plimsoll::text {
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 64;  // of a tool, in OpenAI's API
+
+}  // namespace
 
 ReasoningSplitter::ReasoningSplitter(const ReasoningGrammar& grammar, ReasoningStart start,
                                      bool ends_at_calls)
@@ -24,7 +29,8 @@ void ReasoningSplitter::push(std::string_view text, const Part& reasoning, const
 }
 
 void ReasoningSplitter::finish(const Part& reasoning, const Part& content) {
-  const bool is_content = state_ == State::kClosed || state_ == State::kBefore || state_ == State::kContent;
+  const bool is_content = state_ == State::kClosed || state_ == State::kClosedOpen ||
+                          state_ == State::kBefore || state_ == State::kContent;
   const Part& part = is_content ? content : reasoning;
   part(held_);
   part(pending_.view());
@@ -36,6 +42,7 @@ bool ReasoningSplitter::step(const Part& reasoning, const Part& content) {
     case State::kStart:
       return read_start();
     case State::kClosed:
+    case State::kClosedOpen:
       return read_closed(content);
     case State::kBefore:
       return read_before(content);
@@ -53,31 +60,42 @@ bool ReasoningSplitter::step(const Part& reasoning, const Part& content) {
   return false;
 }
 
-/// The reasoning is open; a start tag may still stand first.
-bool ReasoningSplitter::read_start() {
+/// Blanks at the start of what is pending are held; false when nothing is left.
+bool ReasoningSplitter::skip_blanks() {
   const std::size_t num_blanks = num_leading_blanks(pending_.view());
   held_ += pending_.view().substr(0, num_blanks);
   pending_.drop(num_blanks);
-  if (pending_.view().empty()) return false;
+  return !pending_.view().empty();
+}
+
+/// The reasoning is open; a start tag may still stand first, some models repeat it.
+bool ReasoningSplitter::read_start() {
+  if (!skip_blanks()) return false;
   const Match match = match_at(pending_.view(), grammar_.open);
   if (match == Match::kPartial) return false;
   if (match == Match::kYes) {
     pending_.drop(grammar_.open.size());
     held_.clear();
+  } else {
+    state_ = State::kReasoning;
   }
-  state_ = State::kReasoning;
   return true;
 }
 
-/// There is no reasoning, but a model may say so once more.
+/// There is no reasoning, or it has ended, but a model may say so once more: with an end tag or an empty
+/// pair.
 bool ReasoningSplitter::read_closed(const Part& content) {
-  const std::size_t num_blanks = num_leading_blanks(pending_.view());
-  held_ += pending_.view().substr(0, num_blanks);
-  pending_.drop(num_blanks);
-  if (pending_.view().empty()) return false;
-  const Match match = match_at(pending_.view(), grammar_.close);
-  if (match == Match::kPartial) return false;
-  if (match == Match::kYes) {
+  if (!skip_blanks()) return false;
+  const Match close = match_at(pending_.view(), grammar_.close);
+  const Match open = state_ == State::kClosed ? match_at(pending_.view(), grammar_.open) : Match::kNo;
+  if (close == Match::kPartial || open == Match::kPartial) return false;
+  if (open == Match::kYes) {
+    held_ += grammar_.open;
+    pending_.drop(grammar_.open.size());
+    state_ = State::kClosedOpen;
+    return true;
+  }
+  if (close == Match::kYes) {
     pending_.drop(grammar_.close.size());
   } else {
     content(held_);
@@ -93,7 +111,7 @@ bool ReasoningSplitter::read_before(const Part& content) {
   pending_.drop(hit.at);
   if (hit.marker < 0) return false;
   pending_.drop(grammar_.open.size());
-  state_ = State::kReasoning;
+  state_ = State::kStart;
   return true;
 }
 
@@ -107,34 +125,66 @@ bool ReasoningSplitter::read_reasoning(const Part& reasoning, const Part& conten
   pending_.drop(hit.at);
   if (hit.marker < 0) return false;
   pending_.drop(markers[hit.marker].size());
-  state_ = State::kContent;
+  state_ = State::kClosed;
   if (hit.marker == 1) {
     held_ = grammar_.call_open;
+    lead_.clear();
     state_ = State::kMaybeCall;
-    if (grammar_.call_follows[0].empty()) {
-      content(held_);
-      held_.clear();
-      state_ = State::kContent;
-    }
+    if (grammar_.call_follows[0].empty()) end_at_call(content);
   }
   return true;
 }
 
+void ReasoningSplitter::end_at_call(const Part& content) {
+  unclosed_ = grammar_.close;
+  content(held_);
+  held_.clear();
+  state_ = State::kContent;
+}
+
+/// Bytes that belong to no marker, so that they need not be looked at again.
+bool ReasoningSplitter::takes_into_lead(char c) const {
+  if (is_blank(c)) return true;
+  if (!grammar_.name_comes_first) return c == '{' && lead_.empty();
+  return is_tool_name_byte(c) && !lead_.ends_with(' ') && lead_.size() < kMaxNameBytes;
+}
+
+Match ReasoningSplitter::call_follower() const {
+  if (grammar_.name_comes_first && lead_.empty()) return Match::kNo;
+  bool is_partial = false;
+  for (std::string_view next : grammar_.call_follows) {
+    const bool has_brace = next.starts_with('{');
+    if (has_brace != lead_.starts_with('{')) continue;
+    if (has_brace) next.remove_prefix(1);
+    const Match match = match_at(pending_.view(), next);
+    if (match == Match::kYes) return match;
+    is_partial |= match == Match::kPartial;
+  }
+  return is_partial ? Match::kPartial : Match::kNo;
+}
+
 /// Reasoning may talk about calls: only what goes on like one ends it.
 bool ReasoningSplitter::read_maybe_call(const Part& reasoning, const Part& content) {
-  const std::size_t num_blanks = num_leading_blanks(pending_.view());
-  held_ += pending_.view().substr(0, num_blanks);
-  pending_.drop(num_blanks);
-  if (pending_.view().empty()) return false;
-  bool is_call = false;
-  for (const std::string_view next : grammar_.call_follows) {
-    const Match match = match_at(pending_.view(), next);
-    if (match == Match::kPartial) return false;
-    is_call |= match == Match::kYes;
+  while (!pending_.view().empty() && takes_into_lead(pending_.view()[0])) {
+    const char c = pending_.view()[0];
+    held_ += c;
+    if (!is_blank(c)) {
+      lead_ += c;
+    } else if (!lead_.empty() && !lead_.ends_with(' ')) {
+      lead_ += ' ';
+    }
+    pending_.drop(1);
   }
-  (is_call ? content : reasoning)(held_);
-  held_.clear();
-  state_ = is_call ? State::kContent : State::kReasoning;
+  if (pending_.view().empty()) return false;
+  const Match match = call_follower();
+  if (match == Match::kPartial) return false;
+  if (match == Match::kYes) {
+    end_at_call(content);
+  } else {
+    reasoning(held_);
+    held_.clear();
+    state_ = State::kReasoning;
+  }
   return true;
 }
 

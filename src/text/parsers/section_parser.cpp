@@ -47,16 +47,23 @@ Header parsed_header(std::string_view text, const SectionGrammar& grammar) {
 
 class SectionParser : public ToolParser {
  public:
-  explicit SectionParser(const SectionGrammar& grammar) : grammar_(grammar), reader_(false) {}
+  explicit SectionParser(const SectionGrammar& grammar)
+      : grammar_(grammar),
+        reader_(false, {grammar.open, grammar.close, grammar.call_open, grammar.call_close}) {}
 
   void finish(DeltaSink& sink) override {
     const std::string_view text = pending_.view();
     if (state_ == State::kRawArguments) {
       raw_arguments(text, sink);
     } else if (state_ == State::kList && in_object_ && reader_.has_begun()) {
-      reader_.cut(sink);
+      reader_.cut(text, sink);
     } else if (state_ == State::kList && in_object_) {
       sink.content(raw_ + reader_.raw());
+      sink.content(text);
+    } else if (state_ == State::kArguments || (state_ == State::kArgumentsStart && text.starts_with('['))) {
+      sink.arguments(text);
+    } else if (state_ == State::kArgumentsStart && grammar_.call_close.empty()) {
+      sink.arguments("{}");  // nothing but the end of the answer closes such a call
     } else if (state_ == State::kContent || !raw_.empty()) {
       sink.content(raw_);
       sink.content(text);
@@ -93,6 +100,11 @@ class SectionParser : public ToolParser {
   using Markers = std::array<std::string_view, kNumMarkers>;
 
   Markers markers() const { return {grammar_.open, grammar_.close, grammar_.call_open, grammar_.call_close}; }
+
+  /// What ends the arguments, also where their brackets are open.
+  std::array<std::string_view, kNumMarkers + 1> argument_ends() const {
+    return {grammar_.open, grammar_.close, grammar_.call_open, grammar_.call_close, grammar_.fence};
+  }
 
   static std::size_t blank_tail(std::string_view text) {
     std::size_t count = 0;
@@ -222,6 +234,13 @@ class SectionParser : public ToolParser {
       take_marker(*marker, sink);
       return true;
     }
+    const Match fence = match_at(pending_.view(), grammar_.fence);
+    if (fence == Match::kPartial) return false;
+    if (fence == Match::kYes) {
+      sink.arguments("{}");
+      state_ = State::kTail;
+      return true;
+    }
     const char first = pending_.view()[0];
     scanner_.start();
     blanks_.clear();
@@ -231,7 +250,7 @@ class SectionParser : public ToolParser {
 
   bool read_arguments(DeltaSink& sink) {
     const std::string_view text = pending_.view();
-    const std::size_t num_taken = scanner_.scan(text);
+    const std::size_t num_taken = scanner_.scan(text, argument_ends());
     sink.arguments(text.substr(0, num_taken));
     pending_.drop(num_taken);
     if (!scanner_.is_done()) return false;
@@ -253,12 +272,11 @@ class SectionParser : public ToolParser {
   /// Arguments that are no JSON container are passed on up to the next marker.
   bool read_raw_arguments(DeltaSink& sink) {
     const std::string_view text = pending_.view();
-    const Markers known = markers();
-    const MarkerHit hit = find_marker(text, known);
+    const MarkerHit hit = find_marker(text, argument_ends());
     raw_arguments(text.substr(0, hit.at), sink);
     pending_.drop(hit.at);
     if (hit.marker < 0) return false;
-    take_marker(static_cast<Marker>(hit.marker), sink);
+    state_ = State::kTail;
     return true;
   }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "text/parsers/tagged_arguments.h"
+#include "text/parsers/tool_names.h"
 #include "text/parsers/tool_parser.h"
 
 namespace plimsoll::text {
@@ -13,7 +14,8 @@ constexpr std::size_t kMaxNameBytes = 1024;  // names are at most 64 characters 
 
 class TagParser : public ToolParser {
  public:
-  TagParser(const TagGrammar& grammar, const Json& tools) : grammar_(grammar), arguments_(grammar, tools) {}
+  TagParser(const TagGrammar& grammar, const Json& tools)
+      : grammar_(grammar), names_(tools), arguments_(grammar, tools) {}
 
   void finish(DeltaSink& sink) override {
     const std::string_view text = pending_.view();
@@ -27,6 +29,10 @@ class TagParser : public ToolParser {
         sink.content(raw_);
         if (state_ == State::kName) sink.content(name_);
         if (!raw_.empty()) sink.content(text);
+        break;
+      case State::kMaybeBody:
+        sink.content(raw_);
+        sink.content(text);
         break;
       case State::kBody:
         if (!arguments_.is_empty()) arguments_.end_call(sink);
@@ -58,6 +64,8 @@ class TagParser : public ToolParser {
         return read_outer(sink);
       case State::kName:
         return read_name(sink);
+      case State::kMaybeBody:
+        return read_maybe_body(sink);
       case State::kBody:
         return read_body(sink);
       case State::kStray:
@@ -81,6 +89,7 @@ class TagParser : public ToolParser {
     kContent,
     kOuter,
     kName,
+    kMaybeBody,
     kBody,
     kStray,
     kKey,
@@ -131,6 +140,7 @@ class TagParser : public ToolParser {
       raw_ = markers[hit.marker];
       name_.clear();
       state_ = hit.marker == 0 ? State::kOuter : State::kName;
+      is_mention_ = hit.marker == 1 && grammar_.bare_needs_body;
     }
     return true;
   }
@@ -143,6 +153,7 @@ class TagParser : public ToolParser {
       if (section_has_calls_) raw_.clear();
       raw_ += grammar_.call_open;
       name_.clear();
+      is_mention_ = false;
       state_ = State::kName;
       return true;
     }
@@ -170,17 +181,41 @@ class TagParser : public ToolParser {
     if (hit.marker < 0 && !is_too_long) return false;
     raw_ += name_;
     const std::string_view name = unquoted(name_);
-    if (is_too_long || name.empty() || name.find_first_of(" \n{}<>\"") != std::string_view::npos) {
+    if (is_too_long || !names_.accepts(name)) {
       give_up(sink);
       return true;
     }
-    if (hit.marker == 0) pending_.drop(grammar_.name_close.size());
+    if (hit.marker == 0) {
+      raw_ += grammar_.name_close;
+      pending_.drop(grammar_.name_close.size());
+    }
     name_ = std::string(name);
+    if (is_mention_) {
+      state_ = State::kMaybeBody;
+    } else {
+      begin_call(sink);
+    }
+    return true;
+  }
+
+  void begin_call(DeltaSink& sink) {
     raw_.clear();
     section_has_calls_ = true;
     arguments_.begin_call(name_);
     sink.begin_call(name_);
     state_ = State::kBody;
+  }
+
+  bool read_maybe_body(DeltaSink& sink) {
+    if (!skip_blanks()) return false;
+    const Match key = match_at(pending_.view(), grammar_.key_open);
+    const Match close = match_at(pending_.view(), grammar_.call_close);
+    if (key == Match::kPartial || close == Match::kPartial) return false;
+    if (key == Match::kYes || close == Match::kYes) {
+      begin_call(sink);
+    } else {
+      give_up(sink);
+    }
     return true;
   }
 
@@ -326,11 +361,13 @@ class TagParser : public ToolParser {
   }
 
   TagGrammar grammar_;
+  ToolNames names_;
   TaggedArguments arguments_;
   State state_ = State::kContent;
   bool section_has_calls_ = false;
   bool is_gap_call_close_ = false;
-  std::string raw_;  // since the section or call opened, kept until the call begins
+  bool is_mention_ = false;  // unless an argument or the end follows the name
+  std::string raw_;          // since the section or call opened, kept until the call begins
   std::string name_;
   std::string key_;  // with its attributes
   std::string gap_;  // a marker that may end the value, and the blanks after it

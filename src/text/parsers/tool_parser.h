@@ -54,6 +54,7 @@ struct SectionGrammar {
   std::string_view call_open = {};          // empty: `open` stands before each call
   std::string_view call_close = {};         // may be empty
   std::string_view arguments_open[2] = {};  // ends the header; "{" is the arguments' own first byte
+  std::string_view fence = {};              // around the arguments, closing; may be empty
   HeaderForm form = HeaderForm::kName;
   std::string_view separator = {};  // within the header
   bool takes_list = false;          // a JSON list of calls may stand instead of a header
@@ -71,6 +72,7 @@ struct TagGrammar {
   std::string_view value_open = {};  // empty: the value follows the key's end
   std::string_view value_close = {};
   bool call_needs_outer = false;  // call_open means nothing outside of outer_open
+  bool bare_needs_body = true;    // a call outside of outer_open is one where an argument or its end follows
   bool trims_newlines = false;    // one line end after value_open and one before value_close are layout
   std::string_view text_attribute = {};  // beside the key: the value is a text
   std::string_view json_attribute = {};  // ... else this one: it is JSON
