@@ -166,9 +166,10 @@ std::string capitalize(std::string_view utf8) {
 }
 
 std::string_view strip(std::string_view text, Side side, const std::string* characters) {
-  const std::u32string set = characters ? to_code_points(*characters) : std::u32string();
+  std::u32string set = characters ? to_code_points(*characters) : std::u32string();
+  std::sort(set.begin(), set.end());
   const auto drops = [&](char32_t c) {
-    return characters ? set.find(c) != std::u32string::npos : is_python_space(c);
+    return characters ? std::binary_search(set.begin(), set.end(), c) : is_python_space(c);
   };
   while (side != Side::kRight && !text.empty()) {
     const DecodedChar next = decode_utf8(text);

@@ -171,6 +171,7 @@ std::string brace_field(Interpreter& run, std::string_view field, const Argument
                                         " out of range for positional args tuple"),
              "";
   } else {
+    if (!run.charge_names(arguments.named.size(), head.size())) return {};
     for (const auto& [key, value] : arguments.named)
       if (key == head) found = &value;
     if (!found) return run.fail("KeyError", "'" + std::string(head) + "'"), "";
@@ -179,7 +180,7 @@ std::string brace_field(Interpreter& run, std::string_view field, const Argument
   while (!rest.empty() && !run.failed()) {
     if (rest[0] == '.') {
       const std::string_view part = rest.substr(1, rest.find_first_of(".[", 1) - 1);
-      value = run.attribute(value, std::string(part));
+      value = run.attribute(value, Value(std::string(part)));
       rest.remove_prefix(part.size() + 1);
       continue;
     }
@@ -192,7 +193,7 @@ std::string brace_field(Interpreter& run, std::string_view field, const Argument
     value = run.item(value, is_index ? Value(read_number(key, at)) : Value(std::string(key)));
     rest.remove_prefix(close + 1);
   }
-  if (conversion == 'r') value = Value(python_repr(value));
+  if (conversion == 'r') value = Value(run.to_repr(value));
   if (conversion == 's') value = Value(run.to_text(value));
   return run.to_text(formatted(run, value, spec));
 }
@@ -214,7 +215,7 @@ Value brace_format(Interpreter& run, const Value& pattern, const Arguments& argu
       if (close == std::string::npos)
         return run.fail("ValueError", "Single '{' encountered in format string");
       out += brace_field(run, std::string_view(text).substr(i + 1, close - i - 1), arguments, next);
-      if (!run.allows_length(out.size())) return {};
+      if (!run.charge_steps(1) || !run.allows_length(out.size())) return {};
       i = close;
     } else {
       out += text[i];

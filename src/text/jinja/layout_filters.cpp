@@ -60,6 +60,7 @@ Value indent(Interpreter& run, const Value& value, const Arguments& given) {
     return run.fail("AttributeError", "'list' object has no attribute 'splitlines'");
   if (!value.string())
     return run.type_error("unsupported operand type(s) for +=: '" + type_name(value) + "' and 'str'");
+  if (!run.charge_bytes(most_lines(*value.string()) * sizeof(std::string))) return {};
   const std::vector<std::string> lines = split_lines(*value.string() + "\n");
   if (!run.charge_bytes(lines.size() * by.size())) return {};
   std::string out = first && first->is_true() ? by : "";
@@ -109,6 +110,7 @@ Value word_count(Interpreter& run, const Value& value, const Arguments&) {
 }
 
 std::string url_quoted(std::string_view text, bool keeps_slash) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
     const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -117,7 +119,7 @@ std::string url_quoted(std::string_view text, bool keeps_slash) {
     if (is_plain)
       out += c;
     else
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+      (out += '%') += {kHex[static_cast<unsigned char>(c) >> 4], kHex[static_cast<unsigned char>(c) & 15]};
   }
   return out;
 }

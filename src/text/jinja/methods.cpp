@@ -36,7 +36,7 @@ Value dict_get(Interpreter& run, const Value& self, const Arguments& given) {
     return run.type_error(given.named.empty() ? "get expected at least 1 argument, got 0"
                                               : "dict.get() takes no keyword arguments");
   const Value& key = given.positional[0];
-  if (key.is_unhashable()) return run.type_error("unhashable type: '" + type_name(key) + "'");
+  if (run.refuse_unhashable(key) || !run.charge_key(*self.dict(), key)) return {};
   if (const Value* found = self.dict()->find(key)) return *found;
   return given.positional.size() > 1 ? given.positional[1] : Value(None{});
 }
@@ -66,7 +66,7 @@ Value list_index(Interpreter& run, const Value& self, const Arguments& given) {
   const auto& items = self.sequence()->items;
   for (std::size_t i = 0; i < items.size(); ++i)
     if (items[i].equals(given.positional[0])) return static_cast<std::int64_t>(i);
-  return run.fail("ValueError", python_repr(given.positional[0]) + " is not in list");
+  return run.fail("ValueError", run.to_repr(given.positional[0]) + " is not in list");
 }
 
 constexpr std::array kListMethods = {MethodEntry{"count", list_count, Arity::kOne},

@@ -230,19 +230,13 @@ bool Interpreter::contains(const Value& container, const Value& element) {
     return false;
   }
   if (const Dict* dict = container.dict()) {
-    if (!element.is_unhashable()) return dict->find(element) != nullptr;
-    type_error("unhashable type: '" + type_name(element) + "'");
-    return false;
+    return !refuse_unhashable(element) && charge_key(*dict, element) && dict->find(element) != nullptr;
   }
   if (const Sequence* list = container.sequence()) {
     const auto size = static_cast<std::int64_t>(list->items.size());
-    if (!charge_steps(element.is_string() ? size / 16 + size * (element.weight() - 1)
-                                          : size / 16 + element.weight()))
-      return false;
-    if (list->form == SequenceForm::kDictKeys && element.is_unhashable()) {
-      type_error("unhashable type: '" + type_name(element) + "'");
-      return false;
-    }
+    const std::int64_t walked = std::min(list->weight, size * (element.weight() - 1));
+    if (!charge_steps(1 + size / 16 + walked)) return false;
+    if (list->form == SequenceForm::kDictKeys && refuse_unhashable(element)) return false;
     return std::any_of(list->items.begin(), list->items.end(),
                        [&](const Value& item) { return item.is_same(element) || item.equals(element); });
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "base/utf8.h"
 #include "text/jinja/interpreter.h"
@@ -39,6 +40,7 @@ Value strip_method(Interpreter& run, const Value& self, const Arguments& given) 
                                                              : "r") +
                           "strip arg must be None or str");
   const std::string* given_set = characters ? characters->string() : nullptr;
+  if (given_set && !run.charge_steps(strip_cost(*given_set))) return {};
   const std::string_view cut =
       given_set ? strip(text_of(self), kSide, given_set) : trimmed(text_of(self), kSide);
   return cut.size() == text_of(self).size() ? self : like(run, self, std::string(cut));
@@ -137,15 +139,15 @@ template <bool kAtEnd>
 Value affix_method(Interpreter& run, const Value& self, const Arguments& given) {
   const std::string name = kAtEnd ? "endswith" : "startswith";
   if (given.positional.empty()) return run.type_error(name + "() takes at least 1 argument (0 given)");
-  std::vector<Value> options = {given.positional[0]};
-  if (const Sequence* tuple = options[0].sequence(SequenceForm::kTuple))
-    options.assign(tuple->items.begin(), tuple->items.end());
-  else if (!options[0].is_string())
+  const Sequence* tuple = given.positional[0].sequence(SequenceForm::kTuple);
+  const std::span<const Value> options = tuple ? tuple->items : std::span(&given.positional[0], 1);
+  if (!tuple && !options[0].is_string())
     return run.type_error(name + " first arg must be str or a tuple of str, not " + type_name(options[0]));
   const auto text = selected(run, text_of(self), given, 1);
   if (run.failed()) return {};
   for (const Value& option : options) {
     const std::string* affix = option.string();
+    if (!run.charge_reading(option) || (tuple && !run.charge_steps(1))) return {};
     if (!affix)
       return run.type_error("tuple for " + name + " must only contain str, not " + type_name(option));
     if (text && (kAtEnd ? text->ends_with(*affix) : text->starts_with(*affix))) return true;
@@ -229,7 +231,9 @@ Value join_method(Interpreter& run, const Value& self, const Arguments& given) {
                             type_name(part) + " found");
     if (index++) out += text_of(self);
     out += *text;
-    if (!run.charge_bytes(text->size() + text_of(self).size()) || !run.allows_length(out.size())) return {};
+    if (!run.charge_steps(1) || !run.charge_bytes(text->size() + text_of(self).size()) ||
+        !run.allows_length(out.size()))
+      return {};
   }
   return like(run, self, std::move(out));
 }
@@ -315,6 +319,7 @@ Value splitlines_method(Interpreter& run, const Value& self, const Arguments& gi
   std::int64_t keeps_ends = 0;
   if (const Value* keep = given.get(0, "keepends"); keep && !keep->as_int(keeps_ends))
     return run.type_error("'" + type_name(*keep) + "' object cannot be interpreted as an integer");
+  if (!run.charge_bytes(most_lines(text_of(self)) * sizeof(std::string))) return {};
   std::vector<Value> lines;
   for (std::string& line : split_lines(text_of(self), keeps_ends != 0)) {
     lines.push_back(like(run, self, std::move(line)));

@@ -22,6 +22,11 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 /// str.splitlines().
 std::vector<std::string> split_lines(std::string_view text, bool keeps_ends = false);
 
+/// No text has more lines, cheaply found.
+std::size_t most_lines(std::string_view text);
+/// Steps that taking any of these characters off a text costs beside reading the text.
+std::int64_t strip_cost(std::string_view characters);
+
 /// str.swapcase() and str.casefold().
 std::string swap_case(std::string_view text);
 std::string fold_case(std::string_view text);

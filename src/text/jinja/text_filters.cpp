@@ -59,6 +59,7 @@ Value trim(Interpreter& run, const Value& value, const Arguments& given) {
   const std::string* set = characters ? characters->string() : nullptr;
   if (characters && !set && !characters->is_none()) return run.type_error("strip arg must be None or str");
   const Value text = value.is_string() ? value : run.string(run.to_text(value));
+  if (set) run.charge_steps(strip_cost(*set));
   if (run.failed()) return {};
   const std::string_view cut =
       set ? strip(*text.string(), Side::kBoth, set) : trimmed(*text.string(), Side::kBoth);
@@ -191,8 +192,8 @@ Value attribute_filter(Interpreter& run, const Value& value, const Arguments& gi
   if (!name || !name->string()) return run.type_error("attr expects the name of an attribute");
   if (value.dict() &&
       !find_method(MethodSet::kDict, *name->string()).function)  // attr does not look among the keys
-    return Value::undefined("'" + object_name(value) + "' has no attribute " + python_repr(*name));
-  return run.attribute(value, *name->string());
+    return Value::undefined_key(value, *name);
+  return run.attribute(value, *name);
 }
 
 constexpr std::array kTextFilters = {

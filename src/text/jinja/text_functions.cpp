@@ -81,6 +81,18 @@ std::vector<std::string> split_lines(std::string_view text, bool keeps_ends) {
   return lines;
 }
 
+std::size_t most_lines(std::string_view text) {
+  // The wide ends of lines begin with one of these two bytes.
+  return 1 + static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+           return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == '\xC2' || c == '\xE2';
+         }));
+}
+
+std::int64_t strip_cost(std::string_view characters) {
+  constexpr std::int64_t kSortedPerStep = 4;
+  return static_cast<std::int64_t>(characters.size()) / kSortedPerStep;
+}
+
 std::string swap_case(std::string_view text) {
   std::string out;
   for (const char32_t c : to_code_points(text)) {
