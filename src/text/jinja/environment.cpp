@@ -118,8 +118,9 @@ Value strftime_now(Interpreter& run, const Value&, const Arguments& given) {
   }
   if (format->string()->size() > 1000) return run.fail("LimitError", "time format is too long");
   std::string text(64 * 1024, '\0');
-  // The blank tells an empty result from one that does not fit.
-  const std::string pattern = *format->string() + " ";
+  if (!run.charge_steps(static_cast<std::int64_t>(text.size()) / 1024)) return {};
+  // As C does, Python stops at a NUL. The blank tells an empty result from one that does not fit.
+  const std::string pattern = format->string()->substr(0, format->string()->find('\0')) + " ";
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   text.resize(std::strftime(text.data(), text.size(), pattern.c_str(), &time));

@@ -181,6 +181,7 @@ class Interpreter {
   void evaluate_arguments(const CallArguments& arguments, const FramePtr& frame, Arguments& values);
 
   // look-ups (subscripts.cpp)
+  Value absent_attribute(const Value& object, const std::string& name);
   Value missing_key(const Value& object, const Value& key);
   Value slice(const Value& object, const Value& start, const Value& stop, const Value& step);
   Value character(const std::string& text, std::int64_t at);

@@ -157,9 +157,39 @@ MethodSet method_set(const Value& object) {
   }
 }
 
+namespace {
+
+// What Python's objects have beside, so that it must not read as undefined.
+bool is_absent(MethodSet set, std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kOfStrings = {"encode", "format_map", "isidentifier",
+                                                                 "maketrans", "translate"};
+  static constexpr std::array<std::string_view, 7> kOfInts = {
+      "as_integer_ratio", "denominator", "from_bytes", "imag", "numerator", "real", "to_bytes"};
+  static constexpr std::array<std::string_view, 5> kOfFloats = {"as_integer_ratio", "fromhex", "hex", "imag",
+                                                                "real"};
+  static constexpr std::array<std::string_view, 3> kOfRanges = {"start", "step", "stop"};
+  switch (set) {
+    case MethodSet::kString:
+      return is_any(kOfStrings, name);
+    case MethodSet::kDict:
+      return name == "fromkeys";
+    case MethodSet::kInt:
+      return is_any(kOfInts, name);
+    case MethodSet::kFloat:
+      return is_any(kOfFloats, name);
+    case MethodSet::kRange:
+      return is_any(kOfRanges, name);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 Method find_method(MethodSet set, std::string_view name) {
   constexpr Method kForbidden{nullptr, Arity::kAny, true};
   if (is_internal(set, name)) return kForbidden;
+  if (is_absent(set, name)) return {nullptr, Arity::kAny, false, true};
   switch (set) {
     case MethodSet::kString:
       return string_method(name);

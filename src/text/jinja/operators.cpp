@@ -9,29 +9,6 @@
 #include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
-namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&#34;";
-    else if (c == '\'')
-      out += "&#39;";
-    else
-      out += c;
-  }
-  return out;
-}
-
-}  // namespace
-
 const char* spelling(Operator op) {
   static constexpr const char* kSpellings[] = {"+",           "-",  "*",      "/", "//", "%",
                                                "** or pow()", "==", "!=",     "<", "<=", ">",
@@ -61,8 +38,8 @@ Value Interpreter::add(const Value& left, const Value& right) {
       return type_error("can only concatenate str (not \"" + type_name(right) + "\") to str");
     }
     const bool is_markup = left.is_markup() || right.is_markup();
-    std::string text = is_markup && !left.is_markup() ? escaped(*left.string()) : *left.string();
-    text += is_markup && !right.is_markup() ? escaped(*right.string()) : *right.string();
+    std::string text = is_markup && !left.is_markup() ? escaped_markup(*left.string()) : *left.string();
+    text += is_markup && !right.is_markup() ? escaped_markup(*right.string()) : *right.string();
     return string(std::move(text), is_markup);
   }
   const Sequence* a = left.sequence();

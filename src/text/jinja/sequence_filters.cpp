@@ -248,6 +248,7 @@ Value sum(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* attribute = given.get(0, "attribute");
   const Value* start = given.get(1, "start");
   Value total = start ? *start : Value(0);
+  if (total.is_string()) return run.type_error("sum() can't sum strings [use ''.join(seq) instead]");
   for (const Value& element : run.iterate(value)) {
     if (!run.charge_steps(1)) return {};
     total = run.binary(Operator::kAdd, total,

@@ -282,7 +282,7 @@ Value cased_method(Interpreter&, const Value& self, const Arguments&) {
 }
 
 bool is_alphanumeric(char32_t c) {
-  return is_alphabetic(c) || is_decimal(c);
+  return is_alphabetic(c) || is_numeric(c);
 }
 
 // ljust, rjust, center, zfill.
@@ -382,7 +382,7 @@ constexpr std::array kMethods = {
     MethodEntry{"isalpha", all_method<is_alphabetic>, Arity::kNone},
     MethodEntry{"isascii", is_ascii_method, Arity::kNone},
     MethodEntry{"isdecimal", all_method<is_decimal>, Arity::kNone},
-    MethodEntry{"isdigit", all_method<is_decimal>, Arity::kNone},
+    MethodEntry{"isdigit", all_method<is_digit>, Arity::kNone},
     MethodEntry{"islower", cased_method<is_lower, is_upper>, Arity::kNone},
     MethodEntry{"isnumeric", all_method<is_numeric>, Arity::kNone},
     MethodEntry{"isprintable", is_printable_method, Arity::kNone},

@@ -27,8 +27,9 @@ std::size_t most_lines(std::string_view text);
 /// Steps that taking any of these characters off a text costs beside reading the text.
 std::int64_t strip_cost(std::string_view characters);
 
-/// str.swapcase() and str.casefold().
+/// & < > " ' as HTML writes them: what a plain text becomes inside one that `safe` marked.
+std::string escaped_markup(std::string_view text);
+/// str.swapcase().
 std::string swap_case(std::string_view text);
-std::string fold_case(std::string_view text);
 
 }  // namespace plimsoll::text::jinja

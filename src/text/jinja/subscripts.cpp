@@ -103,6 +103,7 @@ Value Interpreter::item(const Value& object, const Value& key) {
   if (object.name_space() || object.loop()) return attribute(object, key);
   const Method found = find_method(method_set(object), *name);
   if (found.is_forbidden) return unsafe_attribute(object, *name);
+  if (found.is_absent) return absent_attribute(object, *name);
   return found.function ? make_method(object, *name, found.function, found.arity)
                         : Value::undefined_key(object, key);
 }
@@ -112,6 +113,11 @@ Value Interpreter::missing_key(const Value& object, const Value& key) {
   if (key.is_int()) return Value::undefined_key(object, key);
   if (!charge_steps(key.weight())) return {};
   return Value::undefined(object_name(object) + " has no element " + to_repr(key));
+}
+
+Value Interpreter::absent_attribute(const Value& object, const std::string& name) {
+  return fail("TemplateRuntimeError",
+              "attribute '" + name + "' of '" + type_name(object) + "' object is not supported");
 }
 
 // One code point of a string, or an Undefined.
@@ -142,6 +148,7 @@ Value Interpreter::attribute(const Value& object, const AttributeName& name, con
   const Method& found = name.methods[static_cast<std::size_t>(method_set(object))];
   if (found.is_forbidden) return unsafe_attribute(object, name.text);
   if (refuse_undefined(object)) return {};
+  if (found.is_absent) return absent_attribute(object, name.text);
   if (found.function) return make_method(object, name.text, found.function, found.arity);
   if (const Dict* map = object.dict()) {
     if (!charge_steps(static_cast<std::int64_t>(name.text.size()) / 16)) return {};
@@ -151,8 +158,12 @@ Value Interpreter::attribute(const Value& object, const AttributeName& name, con
     if (const Value* member = space->find(name.text)) return *member;
   } else if (object.loop()) {
     return loop_attribute(object, name, key);
-  } else if (const Callable* macro = object.callable(); macro && name.text == "name") {
-    return macro->name;
+  } else if (const Callable* macro = object.callable()) {
+    static constexpr std::string_view kOfMacros[] = {"arguments", "caller", "catch_kwargs", "catch_varargs"};
+    if (name.text == "name") return macro->name;
+    if (macro->kind == Callable::Kind::kMacro &&
+        std::find(std::begin(kOfMacros), std::end(kOfMacros), name.text) != std::end(kOfMacros))
+      return absent_attribute(object, name.text);
   }
   return Value::undefined_key(object, key);
 }
