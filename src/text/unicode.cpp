@@ -49,8 +49,8 @@ void append_upper(std::u32string& out, char32_t c) {
 }
 
 void append_title(std::u32string& out, char32_t c) {
-  constexpr char32_t kIota = 0x3B9, kIotaBelow = 0x345;
-  const bool may_grow = c >= 0x80 && title(c) == c && category(c) == UTF8PROC_CATEGORY_LL;
+  constexpr char32_t kSharpS = 0xDF, kIota = 0x3B9, kIotaBelow = 0x345;
+  const bool may_grow = c == kSharpS || (c >= 0x80 && title(c) == c && category(c) == UTF8PROC_CATEGORY_LL);
   std::u32string parts = may_grow ? folded(c) : std::u32string(1, c);
   if (parts.size() == 1) {
     out += title(c);

@@ -85,7 +85,7 @@ WholeText whole_of_text(std::string_view text, std::int64_t base) {
     digits->erase(0, 2);
     if (digits->starts_with('_')) digits->erase(0, 1);
   }
-  if (!drop_underscores(*digits, is_digit_or_letter) || digits->empty()) return {};
+  if (!drop_underscores(*digits, is_digit_or_letter) || digits->empty() || (*digits)[0] == '-') return {};
   if (base == 0 && !has_prefix && digits->size() > 1 && (*digits)[0] == '0' &&
       digits->find_first_not_of('0') != std::string::npos)
     return {};  // Python takes "010" for a mistake
