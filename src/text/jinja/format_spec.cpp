@@ -47,6 +47,17 @@ bool parse_field_spec(std::string_view text, bool is_number, FieldSpec& spec) {
   return at == text.size() && spec.width <= kMaxFieldWidth && spec.precision <= kMaxFieldWidth;
 }
 
+namespace {
+
+std::string repeated(const std::string& fill, std::size_t count) {
+  if (fill.size() == 1) return std::string(count, fill[0]);
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) out += fill;
+  return out;
+}
+
+}  // namespace
+
 std::string padded(const FieldSpec& spec, const std::string& sign, const std::string& body,
                    char default_align) {
   const char align = spec.align ? spec.align : default_align;
@@ -54,9 +65,7 @@ std::string padded(const FieldSpec& spec, const std::string& sign, const std::st
   const std::size_t missing =
       static_cast<std::size_t>(spec.width) > used ? static_cast<std::size_t>(spec.width) - used : 0;
   const std::size_t before = align == '>' || align == '=' ? missing : align == '^' ? missing / 2 : 0;
-  std::string left, right;
-  for (std::size_t i = 0; i < before; ++i) left += spec.fill;
-  for (std::size_t i = before; i < missing; ++i) right += spec.fill;
+  const std::string left = repeated(spec.fill, before), right = repeated(spec.fill, missing - before);
   return align == '=' ? sign + left + body : left + sign + body + right;
 }
 

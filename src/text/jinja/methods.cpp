@@ -163,8 +163,8 @@ namespace {
 bool is_absent(MethodSet set, std::string_view name) {
   static constexpr std::array<std::string_view, 5> kOfStrings = {"encode", "format_map", "isidentifier",
                                                                  "maketrans", "translate"};
-  static constexpr std::array<std::string_view, 7> kOfInts = {
-      "as_integer_ratio", "denominator", "from_bytes", "imag", "numerator", "real", "to_bytes"};
+  static constexpr std::array<std::string_view, 8> kOfInts = {
+      "as_integer_ratio", "bit_count", "denominator", "from_bytes", "imag", "numerator", "real", "to_bytes"};
   static constexpr std::array<std::string_view, 5> kOfFloats = {"as_integer_ratio", "fromhex", "hex", "imag",
                                                                 "real"};
   static constexpr std::array<std::string_view, 3> kOfRanges = {"start", "step", "stop"};
