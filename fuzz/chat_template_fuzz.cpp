@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a chat template. The first byte chooses the conversation, the rest is the template. The
-// interpreter's own accounting is the oracle: under small limits a render ends within them or says so, and
-// what ends under small limits says the same under the usual ones.
+// Any text as a chat template; its first byte also chooses the conversation. The interpreter's own accounting
+// is the oracle: under small limits a render ends within them or says so, and what ends under small limits
+// says the same under the usual ones.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ const Json& conversation(std::uint8_t choice) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const Json& context = conversation(data[0]);
-  const std::string_view source(reinterpret_cast<const char*>(data + 1), size - 1);
+  const std::string_view source(reinterpret_cast<const char*>(data), size);
   const auto program = plimsoll::text::jinja::parse(source);
   if (!program) return 0;
   Limits small;
