@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
 #include "text/text.h"
@@ -27,16 +25,16 @@ class ParsedTemplate final : public ChatTemplate {
  public:
   explicit ParsedTemplate(std::shared_ptr<const jinja::Program> program) : program_(std::move(program)) {
     // As vLLM detects it: some loop runs over a message's content, perhaps through a name it was set to.
-    std::vector<int> names;
+    std::vector<bool> is_content(program_->name_texts.size());  // by name id
     program_->nodes.for_each([&](const Node& node) {
       if (node.kind == NodeKind::kSet && node.second->kind == NodeKind::kName && reads_content(node.first))
-        names.push_back(node.second->name);
+        is_content[static_cast<std::size_t>(node.second->name)] = true;
     });
     program_->nodes.for_each([&](const Node& node) {
       if (node.kind != NodeKind::kFor) return;
-      takes_parts_ = takes_parts_ || reads_content(node.first) ||
-                     (node.first->kind == NodeKind::kName &&
-                      std::find(names.begin(), names.end(), node.first->name) != names.end());
+      takes_parts_ =
+          takes_parts_ || reads_content(node.first) ||
+          (node.first->kind == NodeKind::kName && is_content[static_cast<std::size_t>(node.first->name)]);
     });
   }
 

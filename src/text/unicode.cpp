@@ -4,6 +4,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/utf8.h"
 
@@ -24,16 +25,45 @@ char32_t title(char32_t c) {
   return static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(c)));
 }
 
-constexpr char32_t kSharpS = 0xDF;            // upper-cases to two letters
 constexpr char32_t kCapitalIWithDot = 0x130;  // lower-cases to two characters
 constexpr char32_t kFinalSigma = 0x3C2;       // lower case of a capital sigma that ends a word
 constexpr char32_t kCapitalSigma = 0x3A3;
 
-void append_title(std::u32string& out, char32_t c) {
-  if (c == kSharpS)
-    out += U"Ss";
+// Full case folding, where a ligature becomes its letters.
+std::u32string folded(char32_t c) {
+  utf8proc_int32_t parts[4] = {};
+  int boundary = 0;
+  const auto size =
+      utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts, 4, UTF8PROC_CASEFOLD, &boundary);
+  return size > 0 ? std::u32string(parts, parts + std::min<utf8proc_ssize_t>(size, 4)) : std::u32string(1, c);
+}
+
+// Characters whose other case is several letters have it spelled by their folding, capitals apart.
+void append_upper(std::u32string& out, char32_t c) {
+  const bool may_grow = c >= 0x80 && category(c) != UTF8PROC_CATEGORY_LU;
+  const std::u32string parts = may_grow ? folded(c) : std::u32string(1, c);
+  if (parts.size() == 1)
+    out += upper(c);
   else
+    for (const char32_t part : parts) out += upper(part);
+}
+
+void append_title(std::u32string& out, char32_t c) {
+  constexpr char32_t kSharpS = 0xDF, kIota = 0x3B9, kIotaBelow = 0x345;
+  const bool may_grow = c == kSharpS || (c >= 0x80 && title(c) == c && category(c) == UTF8PROC_CATEGORY_LL);
+  std::u32string parts = may_grow ? folded(c) : std::u32string(1, c);
+  if (parts.size() == 1) {
     out += title(c);
+    return;
+  }
+  bool has_capital = false;
+  for (char32_t& part : parts) {
+    if (has_capital && part == kIota) part = kIotaBelow;
+    if (has_capital) continue;
+    has_capital = title(part) != part;
+    part = title(part);
+  }
+  out += parts;
 }
 
 void append_lower(std::u32string& out, std::u32string_view text, std::size_t at) {
@@ -88,6 +118,22 @@ bool is_alphabetic(char32_t c) {
 bool is_decimal(char32_t c) {
   return category(c) == UTF8PROC_CATEGORY_ND;
 }
+int decimal_value(char32_t c) {
+  // Digits come in runs of ten from zero on.
+  int value = 0;
+  while (is_decimal(c - static_cast<char32_t>(value) - 1)) ++value;
+  return value % 10;
+}
+bool is_digit(char32_t c) {
+  static constexpr std::pair<char32_t, char32_t> kOthers[] = {
+      {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
+      {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
+      {0x24EA, 0x24EA}, {0x24F5, 0x24FD},   {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},
+      {0x278A, 0x2792}, {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A}};
+  return is_decimal(c) || std::any_of(std::begin(kOthers), std::end(kOthers), [&](const auto& range) {
+           return c >= range.first && c <= range.second;
+         });
+}
 bool is_numeric(char32_t c) {
   const auto kind = category(c);
   return kind >= UTF8PROC_CATEGORY_ND && kind <= UTF8PROC_CATEGORY_NO;
@@ -124,10 +170,7 @@ bool is_printable(char32_t c) {
 std::string to_upper(std::string_view utf8) {
   std::u32string out;
   for (const char32_t c : to_code_points(utf8)) {
-    if (c == kSharpS)
-      out += U"SS";
-    else
-      out += upper(c);
+    append_upper(out, c);
   }
   return to_utf8(out);
 }
@@ -136,6 +179,12 @@ std::string to_lower(std::string_view utf8) {
   const std::u32string text = to_code_points(utf8);
   std::u32string out;
   for (std::size_t i = 0; i < text.size(); ++i) append_lower(out, text, i);
+  return to_utf8(out);
+}
+
+std::string fold_case(std::string_view utf8) {
+  std::u32string out;
+  for (const char32_t c : to_code_points(utf8)) out += folded(c);
   return to_utf8(out);
 }
 
@@ -166,9 +215,10 @@ std::string capitalize(std::string_view utf8) {
 }
 
 std::string_view strip(std::string_view text, Side side, const std::string* characters) {
-  const std::u32string set = characters ? to_code_points(*characters) : std::u32string();
+  std::u32string set = characters ? to_code_points(*characters) : std::u32string();
+  std::sort(set.begin(), set.end());
   const auto drops = [&](char32_t c) {
-    return characters ? set.find(c) != std::u32string::npos : is_python_space(c);
+    return characters ? std::binary_search(set.begin(), set.end(), c) : is_python_space(c);
   };
   while (side != Side::kRight && !text.empty()) {
     const DecodedChar next = decode_utf8(text);

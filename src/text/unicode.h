@@ -18,6 +18,10 @@ std::size_t num_code_points(std::string_view utf8);
 bool is_python_space(char32_t c);
 bool is_alphabetic(char32_t c);
 bool is_decimal(char32_t c);
+/// What such a digit counts.
+int decimal_value(char32_t c);
+/// str.isdigit of one character: superscripts and circled digits too.
+bool is_digit(char32_t c);
 /// str.isnumeric of one character, but for ideographs that are numbers.
 bool is_numeric(char32_t c);
 /// \w of a regular expression: letters, marks, digits, connectors.
@@ -29,6 +33,8 @@ bool is_printable(char32_t c);
 
 std::string to_upper(std::string_view utf8);
 std::string to_lower(std::string_view utf8);
+/// str.casefold().
+std::string fold_case(std::string_view utf8);
 /// str.title(): a capital after every character that is no letter.
 std::string to_title(std::string_view utf8);
 std::string capitalize(std::string_view utf8);

@@ -47,6 +47,28 @@ TEST(Jinja, WhatCannotRunIsNamedWithItsPlace) {
   }
 }
 
+TEST(Jinja, WhatOnlyTheReferenceHasIsNamedWhenItRuns) {
+  for (const auto& [source, named] :
+       {std::pair("{{ cycler }}", "cycler"), std::pair("{{ lipsum }}", "lipsum"),
+        std::pair("{% set j = joiner(',') %}", "joiner"), std::pair("{{ self }}", "self"),
+        std::pair("{{ 5 .real }}", "real"), std::pair("{{ 2.5 .imag }}", "imag"),
+        std::pair("{{ 'x'.encode }}", "encode"), std::pair("{{ {}['fromkeys'] }}", "fromkeys"),
+        std::pair("{{ range(3).stop }}", "stop"),
+        std::pair("{% macro m(a) %}{% endmacro %}{{ m.arguments }}", "arguments")}) {
+    const Rendered got = render(source, Json::object());
+    ASSERT_FALSE(got) << source << ": " << *got;
+    EXPECT_NE(got.error().message.find(named), std::string::npos) << got.error().message;
+  }
+  // A caller's variable of such a name is like any other.
+  EXPECT_EQ(render("{{ self }}", Json::object({{"self", "me"}})), "me");
+}
+
+TEST(Jinja, RoundingBeyond64BitsIsRefused) {
+  const Rendered got = render("{{ 9223372036854775807 | round(-1) }}", Json::object());
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().type, "LimitError");
+}
+
 TEST(Jinja, ErrorsSayWhere) {
   const Rendered at_parse = render("ok\n  {{ 1 + }}", Json::object());
   ASSERT_FALSE(at_parse);

@@ -100,11 +100,12 @@ struct Loop final : Counted {
   int value_depth = 1;
 };
 
-/// A method of some Python type, or none, or one that the sandbox keeps away.
+/// A method of some Python type, or none, or one that the sandbox keeps away, or one that only Python has.
 struct Method {
   Function function = nullptr;
   Arity arity = Arity::kAny;
   bool is_forbidden = false;
+  bool is_absent = false;
 };
 
 struct MethodEntry {

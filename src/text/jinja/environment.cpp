@@ -54,9 +54,7 @@ std::vector<Dict::Entry> dict_entries(Interpreter& run, const Arguments& given) 
         if (!run.failed() && parts.size() != 2)
           run.fail("ValueError", "dictionary update sequence element " + number + " has length " +
                                      std::to_string(parts.size()) + "; 2 is required");
-        if (!run.failed() && parts[0].is_unhashable())
-          run.type_error("unhashable type: '" + type_name(parts[0]) + "'");
-        if (run.failed()) return {};
+        if (run.failed() || !run.charge_steps(1) || run.refuse_unhashable(parts[0])) return {};
         entries.emplace_back(parts[0], parts[1]);
       }
     }
@@ -78,7 +76,8 @@ Value make_namespace(Interpreter& run, const Value&, const Arguments& given) {
   run.keeps_namespace(made);
   for (const auto& [key, value] : entries) {
     const std::string name = run.to_text(key);
-    if (!run.stores(name)) return {};
+    if (!run.stores(name) || !run.charge_names(space->attributes.size(), name.size()) || !run.charge_steps(1))
+      return {};
     if (value.depth() >= kMaxValueDepth) return run.fail("LimitError", "values are nested too deeply");
     space->set(name, value);
   }
@@ -119,8 +118,9 @@ Value strftime_now(Interpreter& run, const Value&, const Arguments& given) {
   }
   if (format->string()->size() > 1000) return run.fail("LimitError", "time format is too long");
   std::string text(64 * 1024, '\0');
-  // The blank tells an empty result from one that does not fit.
-  const std::string pattern = *format->string() + " ";
+  if (!run.charge_steps(static_cast<std::int64_t>(text.size()) / 1024)) return {};
+  // As C does, Python stops at a NUL. The blank tells an empty result from one that does not fit.
+  const std::string pattern = format->string()->substr(0, format->string()->find('\0')) + " ";
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   text.resize(std::strftime(text.data(), text.size(), pattern.c_str(), &time));

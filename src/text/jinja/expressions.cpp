@@ -91,9 +91,14 @@ Value Interpreter::evaluate_rare(const Node& node, const FramePtr& frame) {
 Value Interpreter::evaluate_name(const Node& node, const FramePtr& frame) {
   const auto id = static_cast<std::size_t>(node.name);
   if (!node.is_global)
-    for (const Frame* scope = frame.get(); scope; scope = scope->parent.get())
+    for (const Frame* scope = frame.get(); scope; scope = scope->parent.get()) {
+      if (!charge_names(scope->variables.size())) return {};
       if (const Value* found = scope->find_here(node.name)) return *found;
+    }
   if (const auto& global = globals_[id]) return *global;
+  static constexpr std::string_view kAbsent[] = {"cycler", "joiner", "lipsum", "self"};
+  if (std::find(std::begin(kAbsent), std::end(kAbsent), program_.name_texts[id]) != std::end(kAbsent))
+    return fail("TemplateRuntimeError", "'" + program_.name_texts[id] + "' is not supported");
   return Value::undefined_name(program_.name_texts[id]);
 }
 
@@ -107,7 +112,7 @@ Value Interpreter::evaluate_container(const Node& node, const FramePtr& frame) {
                     node.kind == NodeKind::kTuple ? SequenceForm::kTuple : SequenceForm::kList);
   std::vector<Dict::Entry> entries;
   for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
-    if (parts[i].is_unhashable()) return type_error("unhashable type: '" + type_name(parts[i]) + "'");
+    if (refuse_unhashable(parts[i])) return {};
     entries.emplace_back(std::move(parts[i]), std::move(parts[i + 1]));
   }
   return dict(std::move(entries));
@@ -198,7 +203,8 @@ void Interpreter::evaluate_arguments(const CallArguments& arguments, const Frame
   for (const Node* node : arguments.positional) values.positional.push_back(evaluate(*node, frame));
   for (const auto& [name, node] : arguments.named) values.named.emplace_back(name, evaluate(*node, frame));
   if (arguments.star)
-    for (const Value& value : iterate(evaluate(*arguments.star, frame))) values.positional.push_back(value);
+    for (const Value& value : iterate(evaluate(*arguments.star, frame)))
+      if (charge_steps(1)) values.positional.push_back(value);
   if (!arguments.double_star) return;
   values.keywords = evaluate(*arguments.double_star, frame);
   if (refuse_undefined(values.keywords)) return;
@@ -208,6 +214,7 @@ void Interpreter::evaluate_arguments(const CallArguments& arguments, const Frame
     return;
   }
   for (const auto& [key, value] : map->entries) {
+    if (!charge_steps(1)) return;
     if (key.is_string())
       values.named.emplace_back(*key.string(), value);
     else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// jinja2's filters, in three tables: those on text and numbers, on sequences, and for layout; and its tests.
+// jinja2's filters, in four tables: those on text, on numbers, on sequences, and for layout; and its tests.
 #pragma once
 
 #include <string_view>
@@ -16,6 +16,7 @@ struct FilterEntry {
 
 /// The filter of this name, or null: of one table each, and of all.
 const FilterEntry* text_filter(std::string_view name);
+const FilterEntry* number_filter(std::string_view name);
 const FilterEntry* sequence_filter(std::string_view name);
 const FilterEntry* layout_filter(std::string_view name);
 const FilterEntry* find_filter(std::string_view name);

@@ -90,11 +90,9 @@ Value Interpreter::sequence(std::vector<Value> items, SequenceForm form) {
 }
 
 Value Interpreter::dict(std::vector<Dict::Entry> entries) {
-  const auto num_plain = std::count_if(entries.begin(), entries.end(),
-                                       [](const auto& entry) { return !entry.first.is_string(); });
-  // Keys that are no strings are compared one by one.
-  if (!charge_bytes(entries.size() * sizeof(Dict::Entry) + 64) || !charge_steps(num_plain * num_plain / 16))
-    return {};
+  if (!charge_bytes(entries.size() * sizeof(Dict::Entry) + 64)) return {};
+  for (const auto& [key, value] : entries)
+    if (!(key.is_string() ? charge_reading(key) : charge_steps(key_cost(key, entries.size())))) return {};
   Value made = make_dict(std::move(entries));
   if (made.depth() > kMaxValueDepth || made.weight() > kMaxValueWeight)
     return fail("LimitError", "values are nested too deeply");
@@ -110,6 +108,19 @@ std::string Interpreter::to_text(const Value& value) {
   std::string text = python_str(value);
   charge_bytes(text.size());
   return text;
+}
+
+std::string Interpreter::to_repr(const Value& value) {
+  std::string text = python_repr(value);
+  charge_bytes(text.size());
+  return text;
+}
+
+bool Interpreter::refuse_unhashable(const Value& key) {
+  if (key.sequence() && !charge_steps(key.weight())) return true;
+  if (!key.is_unhashable()) return false;
+  type_error("unhashable type: '" + type_name(key) + "'");
+  return true;
 }
 
 void Interpreter::write(std::string_view text) {
@@ -171,7 +182,7 @@ Interpreter::Jump Interpreter::run_statement(const Node& node, const FramePtr& f
       assign(*node.second, evaluate(*node.first, frame), frame);
       return Jump::kNone;
     case NodeKind::kMacro:
-      frame->set(node.name, make_macro(node, frame));
+      set_variable(frame, node.name, make_macro(node, frame));
       return Jump::kNone;
     case NodeKind::kBreak:
       return Jump::kBreak;
@@ -194,7 +205,7 @@ Interpreter::Jump Interpreter::run_scoped(const Node& node, const FramePtr& fram
     case NodeKind::kWith: {
       const FramePtr scope = inner(frame);
       for (std::size_t i = 0; i < node.rest->signature->names.size(); ++i)
-        scope->set(node.rest->signature->names[i], evaluate(*node.rest->children[i], frame));
+        set_variable(scope, node.rest->signature->names[i], evaluate(*node.rest->children[i], frame));
       return run_body(node.rest->body, scope);
     }
     case NodeKind::kCallBlock: {
@@ -256,6 +267,7 @@ std::vector<Value> Interpreter::filtered(const Node& node, std::span<const Value
 Interpreter::Jump Interpreter::run_for(const Node& node, const FramePtr& frame, const Value& iterable,
                                        int depth0) {
   if (failed()) return Jump::kNone;
+  const int items_depth = iterable.depth();
   Elements elements = iterate(iterable);
   if (node.second) {
     elements.owned = filtered(node, elements.items, frame);
@@ -272,8 +284,7 @@ Interpreter::Jump Interpreter::run_for(const Node& node, const FramePtr& frame, 
   loop->iterated = std::move(elements.holder);
   loop->owned = std::move(elements.owned);
   if (node.uses_loop) {
-    for (const Value& element : loop->items)
-      loop->value_depth = std::max(loop->value_depth, element.depth() + 1);
+    loop->value_depth = std::max(1, items_depth);
     loop->depth0 = depth0;
     loop->statement = &node;
     loop->frame = frame;
@@ -308,10 +319,14 @@ bool Interpreter::is_assignable(const Node& target, const FramePtr& frame) {
   return !failed();
 }
 
+void Interpreter::set_variable(const FramePtr& frame, int name, Value value) {
+  if (charge_names(frame->variables.size())) frame->set(name, std::move(value));
+}
+
 void Interpreter::assign(const Node& target, Value value, const FramePtr& frame) {
   if (failed()) return;
   if (target.kind == NodeKind::kName) {
-    frame->set(target.name, std::move(value));
+    set_variable(frame, target.name, std::move(value));
   } else if (target.kind == NodeKind::kTuple) {
     unpack(target, value, frame);
   } else {
@@ -320,7 +335,8 @@ void Interpreter::assign(const Node& target, Value value, const FramePtr& frame)
       fail("TemplateRuntimeError", "cannot assign attribute on non-namespace object");
     } else if (value.depth() >= kMaxValueDepth) {
       fail("LimitError", "values are nested too deeply");
-    } else if (stores(target.attribute->text)) {
+    } else if (stores(target.attribute->text) &&
+               charge_names(space->attributes.size(), target.attribute->text.size())) {
       space->set(target.attribute->text, std::move(value));
     }
   }

@@ -25,6 +25,8 @@ struct Limits {
   int depth = 700;  // nested nodes; 8 MiB stacks hold it under asan too
 };
 
+constexpr std::int64_t kNamesPerStep = 64;  // compared one after the other while a node runs
+
 /// The elements of something that is iterated: those of a list where they are, others made for it.
 struct Elements {
   Value holder;
@@ -61,6 +63,18 @@ class Interpreter {
     return value.is_string() ? charge_steps(static_cast<std::int64_t>(value.string()->size()) / 16)
                              : !failed();
   }
+  /// Counts looking a key up: reading a text, or comparing anything else with every key.
+  bool charge_key(const Dict& dict, const Value& key) {
+    return charge_steps(key.is_string() ? static_cast<std::int64_t>(key.string()->size()) / 16
+                                        : key_cost(key, dict.entries.size()));
+  }
+  /// Counts looking a name up among so many, one by one.
+  bool charge_names(std::size_t count, std::size_t name_bytes = 0) {
+    return charge_steps(static_cast<std::int64_t>(count) *
+                        (1 + static_cast<std::int64_t>(name_bytes) / kBytesPerWeight) / kNamesPerStep);
+  }
+  /// TypeError for a key that Python refuses; counts looking into it.
+  bool refuse_unhashable(const Value& key);
   /// Whether a text may become so long; LimitError when not.
   bool allows_length(std::size_t bytes);
   /// Counted constructors.
@@ -70,6 +84,8 @@ class Interpreter {
 
   /// str(value), counted.
   std::string to_text(const Value& value);
+  /// repr(value), counted.
+  std::string to_repr(const Value& value);
   /// Elements as Python iterates; TypeError when it cannot.
   Elements iterate(const Value& value);
   std::vector<Value> elements(const Value& value);
@@ -80,9 +96,8 @@ class Interpreter {
   Value attribute(const Value& object, const AttributeName& of_program) {
     return attribute(object, of_program, Value::borrowed(of_program.text));
   }
-  Value attribute(const Value& object, const std::string& name) {
-    return attribute(object, AttributeName(name), Value(name));
-  }
+  /// `name` is a string.
+  Value attribute(const Value& object, const Value& name);
   Value call(const Value& callee, const Arguments& arguments);
   /// Whether a built-in method takes so many arguments; a TypeError when not.
   bool accepts(Arity arity, const Value& self, std::string_view name, const Arguments& given);
@@ -135,6 +150,7 @@ class Interpreter {
   std::string captured(NodeList nodes, const FramePtr& frame);
   std::string taken_back(std::size_t mark);
   bool is_assignable(const Node& target, const FramePtr& frame);
+  void set_variable(const FramePtr& frame, int name, Value value);
   void assign(const Node& target, Value value, const FramePtr& frame);
   void unpack(const Node& target, const Value& value, const FramePtr& frame);
   FramePtr inner(const FramePtr& frame);
@@ -165,6 +181,8 @@ class Interpreter {
   void evaluate_arguments(const CallArguments& arguments, const FramePtr& frame, Arguments& values);
 
   // look-ups (subscripts.cpp)
+  Value absent_attribute(const Value& object, const std::string& name);
+  Value missing_key(const Value& object, const Value& key);
   Value slice(const Value& object, const Value& start, const Value& stop, const Value& step);
   Value character(const std::string& text, std::int64_t at);
   Value attribute(const Value& object, const AttributeName& name, const Value& key);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters that lay text out: widths, lines, words, quoting.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "text/jinja/filters.h"
 #include "text/jinja/interpreter.h"
@@ -60,6 +57,7 @@ Value indent(Interpreter& run, const Value& value, const Arguments& given) {
     return run.fail("AttributeError", "'list' object has no attribute 'splitlines'");
   if (!value.string())
     return run.type_error("unsupported operand type(s) for +=: '" + type_name(value) + "' and 'str'");
+  if (!run.charge_bytes(most_lines(*value.string()) * sizeof(std::string))) return {};
   const std::vector<std::string> lines = split_lines(*value.string() + "\n");
   if (!run.charge_bytes(lines.size() * by.size())) return {};
   std::string out = first && first->is_true() ? by : "";
@@ -109,6 +107,7 @@ Value word_count(Interpreter& run, const Value& value, const Arguments&) {
 }
 
 std::string url_quoted(std::string_view text, bool keeps_slash) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
     const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -117,7 +116,7 @@ std::string url_quoted(std::string_view text, bool keeps_slash) {
     if (is_plain)
       out += c;
     else
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+      (out += '%') += {kHex[static_cast<unsigned char>(c) >> 4], kHex[static_cast<unsigned char>(c) & 15]};
   }
   return out;
 }
@@ -160,35 +159,8 @@ Value force_escape(Interpreter& run, const Value& value, const Arguments&) {
   return run.binary(Operator::kAdd, Value("", true), Value(run.to_text(value)));
 }
 
-Value file_size(Interpreter& run, const Value& value, const Arguments& given) {
-  const Value* binary = given.get(0, "binary");
-  const bool is_binary = binary && binary->is_true();
-  const Value number = value.is_string() || value.is_number() ? run.apply_filter("float", value, {}) : value;
-  if (run.refuse_undefined(value)) return {};
-  double bytes = 0;
-  if (!number.as_double(bytes))
-    return run.type_error("float() argument must be a string or a real number, not '" + type_name(value) +
-                          "'");
-  if (value.is_string() && bytes == 0.0 && value.string()->find('0') == std::string::npos)
-    return run.fail("ValueError", "could not convert string to float: " + python_repr(value));
-  const double base = is_binary ? 1024 : 1000;
-  if (bytes == 1) return Value("1 Byte");
-  if (bytes < base) return run.string(fmt::format("{} Bytes", static_cast<std::int64_t>(bytes)));
-  static constexpr const char* kUnits[] = {"k", "M", "G", "T", "P", "E", "Z", "Y"};
-  double unit = base;
-  for (std::size_t i = 0; i < 8; ++i, unit *= base)
-    if (bytes < unit * base || i == 7)
-      return run.string(fmt::format("{:.1f} {}{}", bytes / unit,
-                                    i == 0 && is_binary ? "K"
-                                    : i == 0            ? "k"
-                                                        : kUnits[i],
-                                    is_binary ? "iB" : "B"));
-  return {};
-}
-
 constexpr std::array kLayoutFilters = {
     FilterEntry{"center", center, "width"},
-    FilterEntry{"filesizeformat", file_size, "binary"},
     FilterEntry{"forceescape", force_escape, ""},
     FilterEntry{"indent", indent, "width,first,blank"},
     FilterEntry{"title", title_filter, ""},

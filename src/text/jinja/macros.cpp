@@ -58,6 +58,7 @@ void Interpreter::bind_parameters(const Node& macro, const Arguments& arguments,
   std::vector<bool> used(arguments.named.size());
   for (std::size_t i = 0; i < wanted; ++i) {
     const std::string& name = program_.name_texts[static_cast<std::size_t>(signature.names[i])];
+    if (!charge_names(arguments.named.size(), name.size()) || !charge_steps(1)) return;
     const auto named = std::find_if(arguments.named.begin(), arguments.named.end(),
                                     [&](const auto& argument) { return argument.first == name; });
     Value value;
@@ -71,7 +72,7 @@ void Interpreter::bind_parameters(const Node& macro, const Arguments& arguments,
     } else {
       value = Value::undefined("parameter '" + name + "' was not provided");
     }
-    scope->set(signature.names[i], std::move(value));
+    set_variable(scope, signature.names[i], std::move(value));
   }
   bind_rest(macro, arguments, used, scope);
 }

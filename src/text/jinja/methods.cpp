@@ -36,7 +36,7 @@ Value dict_get(Interpreter& run, const Value& self, const Arguments& given) {
     return run.type_error(given.named.empty() ? "get expected at least 1 argument, got 0"
                                               : "dict.get() takes no keyword arguments");
   const Value& key = given.positional[0];
-  if (key.is_unhashable()) return run.type_error("unhashable type: '" + type_name(key) + "'");
+  if (run.refuse_unhashable(key) || !run.charge_key(*self.dict(), key)) return {};
   if (const Value* found = self.dict()->find(key)) return *found;
   return given.positional.size() > 1 ? given.positional[1] : Value(None{});
 }
@@ -66,7 +66,7 @@ Value list_index(Interpreter& run, const Value& self, const Arguments& given) {
   const auto& items = self.sequence()->items;
   for (std::size_t i = 0; i < items.size(); ++i)
     if (items[i].equals(given.positional[0])) return static_cast<std::int64_t>(i);
-  return run.fail("ValueError", python_repr(given.positional[0]) + " is not in list");
+  return run.fail("ValueError", run.to_repr(given.positional[0]) + " is not in list");
 }
 
 constexpr std::array kListMethods = {MethodEntry{"count", list_count, Arity::kOne},
@@ -157,9 +157,39 @@ MethodSet method_set(const Value& object) {
   }
 }
 
+namespace {
+
+// What Python's objects have beside, so that it must not read as undefined.
+bool is_absent(MethodSet set, std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kOfStrings = {"encode", "format_map", "isidentifier",
+                                                                 "maketrans", "translate"};
+  static constexpr std::array<std::string_view, 8> kOfInts = {
+      "as_integer_ratio", "bit_count", "denominator", "from_bytes", "imag", "numerator", "real", "to_bytes"};
+  static constexpr std::array<std::string_view, 5> kOfFloats = {"as_integer_ratio", "fromhex", "hex", "imag",
+                                                                "real"};
+  static constexpr std::array<std::string_view, 3> kOfRanges = {"start", "step", "stop"};
+  switch (set) {
+    case MethodSet::kString:
+      return is_any(kOfStrings, name);
+    case MethodSet::kDict:
+      return name == "fromkeys";
+    case MethodSet::kInt:
+      return is_any(kOfInts, name);
+    case MethodSet::kFloat:
+      return is_any(kOfFloats, name);
+    case MethodSet::kRange:
+      return is_any(kOfRanges, name);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 Method find_method(MethodSet set, std::string_view name) {
   constexpr Method kForbidden{nullptr, Arity::kAny, true};
   if (is_internal(set, name)) return kForbidden;
+  if (is_absent(set, name)) return {nullptr, Arity::kAny, false, true};
   switch (set) {
     case MethodSet::kString:
       return string_method(name);

@@ -9,29 +9,6 @@
 #include "text/unicode.h"
 
 namespace plimsoll::text::jinja {
-namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&#34;";
-    else if (c == '\'')
-      out += "&#39;";
-    else
-      out += c;
-  }
-  return out;
-}
-
-}  // namespace
-
 const char* spelling(Operator op) {
   static constexpr const char* kSpellings[] = {"+",           "-",  "*",      "/", "//", "%",
                                                "** or pow()", "==", "!=",     "<", "<=", ">",
@@ -61,8 +38,8 @@ Value Interpreter::add(const Value& left, const Value& right) {
       return type_error("can only concatenate str (not \"" + type_name(right) + "\") to str");
     }
     const bool is_markup = left.is_markup() || right.is_markup();
-    std::string text = is_markup && !left.is_markup() ? escaped(*left.string()) : *left.string();
-    text += is_markup && !right.is_markup() ? escaped(*right.string()) : *right.string();
+    std::string text = is_markup && !left.is_markup() ? escaped_markup(*left.string()) : *left.string();
+    text += is_markup && !right.is_markup() ? escaped_markup(*right.string()) : *right.string();
     return string(std::move(text), is_markup);
   }
   const Sequence* a = left.sequence();
@@ -230,19 +207,13 @@ bool Interpreter::contains(const Value& container, const Value& element) {
     return false;
   }
   if (const Dict* dict = container.dict()) {
-    if (!element.is_unhashable()) return dict->find(element) != nullptr;
-    type_error("unhashable type: '" + type_name(element) + "'");
-    return false;
+    return !refuse_unhashable(element) && charge_key(*dict, element) && dict->find(element) != nullptr;
   }
   if (const Sequence* list = container.sequence()) {
     const auto size = static_cast<std::int64_t>(list->items.size());
-    if (!charge_steps(element.is_string() ? size / 16 + size * (element.weight() - 1)
-                                          : size / 16 + element.weight()))
-      return false;
-    if (list->form == SequenceForm::kDictKeys && element.is_unhashable()) {
-      type_error("unhashable type: '" + type_name(element) + "'");
-      return false;
-    }
+    const std::int64_t walked = std::min(list->weight, size * (element.weight() - 1));
+    if (!charge_steps(1 + size / 16 + walked)) return false;
+    if (list->form == SequenceForm::kDictKeys && refuse_unhashable(element)) return false;
     return std::any_of(list->items.begin(), list->items.end(),
                        [&](const Value& item) { return item.is_same(element) || item.equals(element); });
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "text/jinja/ast.h"
@@ -113,7 +114,7 @@ class Parser {
       unknown_;                                      // unknown filters and tests met outside conditions
   std::vector<Node*> macros_;                        // open macros, innermost last
   std::vector<std::vector<std::string_view>> ends_;  // tags that each open body may end with
-  std::vector<std::string> blocks_;                  // names of blocks met so far
+  std::unordered_set<std::string> blocks_;           // names of blocks met so far
   std::vector<std::string> tags_;                    // open statements, for messages
   std::optional<TemplateError> error_;
 };

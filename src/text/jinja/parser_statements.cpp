@@ -348,9 +348,8 @@ Node* Parser::scope_statement(std::string_view end, bool has_argument) {
   Node* node = make(NodeKind::kScope, current().line);
   // A block's name: there is nothing to extend in a chat template.
   if (has_argument && current().kind == TokenKind::kName) {
-    if (std::find(blocks_.begin(), blocks_.end(), current().text) != blocks_.end())
+    if (!blocks_.insert(current().text).second)
       return fail("block '" + current().text + "' defined twice", 0, "TemplateAssertionError");
-    blocks_.push_back(current().text);
   }
   while (has_argument && current().kind != TokenKind::kBlockEnd && current().kind != TokenKind::kEnd) next();
   rest(node).body = inner_body(end);

@@ -22,6 +22,13 @@ constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 
 void append_repr(std::string& out, const Value& value);
 
+void append_escape(std::string& out, char32_t c) {
+  const auto code = static_cast<std::uint32_t>(c);
+  out += code < 0x100     ? fmt::format("\\x{:02x}", code)
+         : code < 0x10000 ? fmt::format("\\u{:04x}", code)
+                          : fmt::format("\\U{:08x}", code);
+}
+
 void append_string_repr(std::string& out, std::string_view text) {
   const bool has_single = text.find('\'') != std::string_view::npos;
   const char quote = has_single && text.find('"') == std::string_view::npos ? '"' : '\'';
@@ -49,10 +56,7 @@ void append_string_repr(std::string& out, std::string_view text) {
     } else if (is_printable(c)) {
       append_utf8(out, c);
     } else {
-      const auto code = static_cast<std::uint32_t>(c);
-      out += code < 0x100     ? fmt::format("\\x{:02x}", code)
-             : code < 0x10000 ? fmt::format("\\u{:04x}", code)
-                              : fmt::format("\\U{:08x}", code);
+      append_escape(out, c);
     }
   }
   out += quote;
@@ -291,6 +295,16 @@ std::string python_str(const Value& value) {
 std::string python_repr(const Value& value) {
   std::string out;
   append_repr(out, value);
+  return out;
+}
+
+std::string as_ascii(std::string_view repr) {
+  std::string out;
+  for (const char32_t c : to_code_points(repr))
+    if (c < 0x80)
+      out += static_cast<char>(c);
+    else
+      append_escape(out, c);
   return out;
 }
 

@@ -16,6 +16,8 @@ struct Arguments;
 /// str(value); "" for an undefined.
 std::string python_str(const Value& value);
 std::string python_repr(const Value& value);
+/// What ascii() makes of a repr(): other characters as \\x, \\u or \\U.
+std::string as_ascii(std::string_view repr);
 /// float.__repr__: shortest digits, exponent below 1e-4 and from 1e16 on.
 std::string python_float(double value);
 

@@ -11,14 +11,16 @@
 namespace plimsoll::text::jinja {
 namespace {
 
+constexpr std::size_t kPairBytes = sizeof(Sequence) + 2 * sizeof(Value);
 constexpr std::int64_t kMaxBatch = 1'000'000;  // items that a batch may be filled up to
 
 // The value at a dotted path ("function.name", "0"), as make_attrgetter of jinja2.
 Value path_value(Interpreter& run, Value value, const Value& path) {
   const std::string* dotted = path.string();
   if (!dotted) return run.item(value, path);
-  for (std::size_t at = 0; at <= dotted->size();) {
+  for (std::size_t at = 0; at <= dotted->size() && !run.failed();) {
     const std::size_t dot = std::min(dotted->find('.', at), dotted->size());
+    if (!run.charge_steps(1) || !run.charge_bytes(dot - at)) return {};
     const std::string part = dotted->substr(at, dot - at);
     const bool is_index =
         !part.empty() && part.size() < 10 && part.find_first_not_of("0123456789") == std::string::npos;
@@ -28,8 +30,9 @@ Value path_value(Interpreter& run, Value value, const Value& path) {
   return value;
 }
 
-Value folded_case(Interpreter&, const Value& value) {
-  return value.string() ? Value(to_lower(*value.string())) : value;
+Value folded_case(Interpreter& run, const Value& value) {
+  if (!value.string()) return value;
+  return run.charge_reading(value) ? run.string(to_lower(*value.string())) : Value();
 }
 
 // The key to compare an element by: its attribute, in lower case unless case counts.
@@ -45,6 +48,7 @@ bool flag(const Value* value) {
 // Sorts by key, stable. Comparisons may fail; the order then no longer matters.
 std::vector<Value> sorted(Interpreter& run, std::vector<Value> items, std::vector<Value> keys,
                           bool is_reversed) {
+  if (run.failed()) return {};
   std::vector<std::size_t> order(items.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::int64_t weight = 1;
@@ -82,19 +86,20 @@ Value items_filter(Interpreter& run, const Value& value, const Arguments&) {
   const Dict* dict = value.dict();
   if (!dict) return run.type_error("Can only get item pairs from a mapping.");
   std::vector<Value> pairs;
+  if (!run.charge_bytes(dict->entries.size() * kPairBytes)) return {};
   for (const auto& [key, element] : dict->entries) pairs.push_back(make_tuple({key, element}));
   return run.sequence(std::move(pairs), SequenceForm::kGenerator);
 }
 
 Value first(Interpreter& run, const Value& value, const Arguments&) {
-  std::vector<Value> items = run.elements(value);
-  return items.empty() ? Value::undefined("No first item, sequence was empty.") : items.front();
+  const Elements found = run.iterate(value);
+  return found.items.empty() ? Value::undefined("No first item, sequence was empty.") : found.items.front();
 }
 
 Value last(Interpreter& run, const Value& value, const Arguments&) {
   if (value.sequence(SequenceForm::kGenerator)) return run.type_error("'generator' object is not reversible");
-  std::vector<Value> items = run.elements(value);
-  return items.empty() ? Value::undefined("No last item, sequence was empty.") : items.back();
+  const Elements found = run.iterate(value);
+  return found.items.empty() ? Value::undefined("No last item, sequence was empty.") : found.items.back();
 }
 
 Value join(Interpreter& run, const Value& value, const Arguments& given) {
@@ -106,7 +111,8 @@ Value join(Interpreter& run, const Value& value, const Arguments& given) {
   for (const Value& element : run.iterate(value)) {
     if (!std::exchange(is_first, false)) out += between;
     out += run.to_text(attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
-    if (!run.charge_bytes(between.size()) || !run.allows_length(out.size())) return {};
+    if (!run.charge_steps(1) || !run.charge_bytes(between.size()) || !run.allows_length(out.size()))
+      return {};
   }
   return run.string(std::move(out));
 }
@@ -166,9 +172,9 @@ Value select(Interpreter& run, const Value& value, const Arguments& given) {
 Value sort_keys(Interpreter& run, const Value& element, const Value& attribute, bool is_case_sensitive) {
   std::vector<Value> keys;
   const std::string* paths = attribute.string();
-  for (std::size_t at = 0; paths && at <= paths->size();) {
+  for (std::size_t at = 0; paths && at <= paths->size() && !run.failed();) {
     const std::size_t comma = std::min(paths->find(',', at), paths->size());
-    const Value path(paths->substr(at, comma - at));
+    const Value path = run.string(paths->substr(at, comma - at));
     keys.push_back(sort_key(run, element, &path, is_case_sensitive));
     at = comma + 1;
   }
@@ -181,8 +187,10 @@ Value sort_filter(Interpreter& run, const Value& value, const Arguments& given) 
   const Value* attribute = given.get(2, "attribute");
   std::vector<Value> items = run.elements(value), keys;
   for (const Value& element : items)
-    keys.push_back(attribute && !attribute->is_none() ? sort_keys(run, element, *attribute, is_case_sensitive)
-                                                      : sort_key(run, element, nullptr, is_case_sensitive));
+    if (run.charge_steps(1))
+      keys.push_back(attribute && !attribute->is_none()
+                         ? sort_keys(run, element, *attribute, is_case_sensitive)
+                         : sort_key(run, element, nullptr, is_case_sensitive));
   return run.sequence(sorted(run, std::move(items), std::move(keys), flag(given.get(0, "reverse"))));
 }
 
@@ -194,6 +202,7 @@ Value dictsort(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* by = given.get(1, "by");
   const bool by_value = by && by->string() && *by->string() == "value";
   std::vector<Value> items, keys;
+  if (!run.charge_bytes(dict->entries.size() * (kPairBytes + 2 * sizeof(Value)))) return {};
   for (const auto& [key, element] : dict->entries) {
     items.push_back(make_tuple({key, element}));
     keys.push_back(sort_key(run, by_value ? element : key, nullptr, is_case_sensitive));
@@ -207,7 +216,7 @@ Value unique(Interpreter& run, const Value& value, const Arguments& given) {
   std::vector<Value> out, seen;
   for (Value& element : run.elements(value)) {
     Value key = sort_key(run, element, attribute, is_case_sensitive);
-    if (key.is_unhashable()) return run.type_error("unhashable type: '" + type_name(key) + "'");
+    if (run.refuse_unhashable(key)) return {};
     if (!run.charge_steps((static_cast<std::int64_t>(seen.size()) / 16 + 1) * key.weight())) return {};
     if (std::any_of(seen.begin(), seen.end(), [&](const Value& other) { return other.equals(key); }))
       continue;
@@ -225,8 +234,9 @@ Value extreme(Interpreter& run, const Value& value, const Arguments& given) {
   if (items.empty()) return Value::undefined("No aggregated item, sequence was empty.");
   std::size_t best = 0;
   Value best_key = sort_key(run, items[0], attribute, is_case_sensitive);
-  for (std::size_t i = 1; i < items.size() && run.charge_steps(1); ++i) {
+  for (std::size_t i = 1; i < items.size() && !run.failed(); ++i) {
     Value key = sort_key(run, items[i], attribute, is_case_sensitive);
+    if (!run.charge_steps(std::min(best_key.weight(), key.weight()))) return {};
     if (kWantsMax ? !run.less(best_key, key) : !run.less(key, best_key)) continue;
     best = i;
     best_key = std::move(key);
@@ -238,7 +248,9 @@ Value sum(Interpreter& run, const Value& value, const Arguments& given) {
   const Value* attribute = given.get(0, "attribute");
   const Value* start = given.get(1, "start");
   Value total = start ? *start : Value(0);
+  if (total.is_string()) return run.type_error("sum() can't sum strings [use ''.join(seq) instead]");
   for (const Value& element : run.iterate(value)) {
+    if (!run.charge_steps(1)) return {};
     total = run.binary(Operator::kAdd, total,
                        attribute && !attribute->is_none() ? path_value(run, element, *attribute) : element);
     if (run.failed()) return {};
@@ -291,7 +303,8 @@ Value groupby(Interpreter& run, const Value& value, const Arguments& given) {
     return is_case_sensitive ? grouper(element) : folded_case(run, grouper(element));
   };
   std::vector<Value> items = run.elements(value), keys;
-  for (const Value& element : items) keys.push_back(key_of(element));
+  for (const Value& element : items)
+    if (run.charge_steps(1)) keys.push_back(key_of(element));
   std::vector<Value> groups, group;
   Value key;
   const auto finish = [&] {
@@ -300,6 +313,7 @@ Value groupby(Interpreter& run, const Value& value, const Arguments& given) {
   };
   for (Value& element : sorted(run, std::move(items), std::move(keys), false)) {
     Value next = key_of(element);
+    if (!run.charge_steps(next.weight())) return {};
     if (!group.empty() && !next.equals(key)) finish();
     key = std::move(next);
     group.push_back(std::move(element));

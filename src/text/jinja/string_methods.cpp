@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/utf8.h"
 #include "text/jinja/interpreter.h"
@@ -12,13 +11,6 @@
 
 namespace plimsoll::text::jinja {
 namespace {
-
-// Searching backwards may compare every byte of the part at every place.
-bool charge_backwards(Interpreter& run, std::string_view text, std::string_view part) {
-  constexpr double kComparedPerStep = 1024;
-  const double work = static_cast<double>(text.size()) * static_cast<double>(part.size()) / kComparedPerStep;
-  return run.charge_steps(static_cast<std::int64_t>(std::min(work, 1e15)));
-}
 
 constexpr std::int64_t kMaxPadding = 1'000'000;
 
@@ -39,6 +31,7 @@ Value strip_method(Interpreter& run, const Value& self, const Arguments& given) 
                                                              : "r") +
                           "strip arg must be None or str");
   const std::string* given_set = characters ? characters->string() : nullptr;
+  if (given_set && !run.charge_steps(strip_cost(*given_set))) return {};
   const std::string_view cut =
       given_set ? strip(text_of(self), kSide, given_set) : trimmed(text_of(self), kSide);
   return cut.size() == text_of(self).size() ? self : like(run, self, std::string(cut));
@@ -106,65 +99,6 @@ Value split_method(Interpreter& run, const Value& self, const Arguments& given) 
   return run.sequence(std::move(parts));
 }
 
-// The part of the text that "start" and "stop" at these positions select; nothing after an error or when the
-// start lies behind the end.
-std::optional<std::string_view> selected(Interpreter& run, std::string_view text, const Arguments& given,
-                                         std::size_t first) {
-  std::int64_t bounds[2] = {0, INT64_MAX};
-  for (std::size_t i = 0; i < 2 && first + i < given.positional.size(); ++i) {
-    const Value& bound = given.positional[first + i];
-    if (!bound.is_none() && !bound.as_int(bounds[i])) {
-      run.type_error("slice indices must be integers or None or have an __index__ method");
-      return std::nullopt;
-    }
-  }
-  if (bounds[0] == 0 && bounds[1] == INT64_MAX) return text;
-  const auto size = static_cast<std::int64_t>(num_code_points(text));
-  for (std::int64_t& bound : bounds)
-    if (bound < 0) bound = std::max<std::int64_t>(0, bound + size);
-  bounds[1] = std::min(bounds[1], size);
-  if (bounds[0] > bounds[1]) return std::nullopt;
-  const auto offset = [&](std::int64_t position) {
-    std::size_t at = 0;
-    for (; position > 0; --position) at += static_cast<std::size_t>(decode_utf8(text.substr(at)).bytes);
-    return at;
-  };
-  const std::size_t start = offset(bounds[0]);
-  return text.substr(start, offset(bounds[1]) - start);
-}
-
-template <bool kAtEnd>
-Value affix_method(Interpreter& run, const Value& self, const Arguments& given) {
-  const std::string name = kAtEnd ? "endswith" : "startswith";
-  if (given.positional.empty()) return run.type_error(name + "() takes at least 1 argument (0 given)");
-  std::vector<Value> options = {given.positional[0]};
-  if (const Sequence* tuple = options[0].sequence(SequenceForm::kTuple))
-    options.assign(tuple->items.begin(), tuple->items.end());
-  else if (!options[0].is_string())
-    return run.type_error(name + " first arg must be str or a tuple of str, not " + type_name(options[0]));
-  const auto text = selected(run, text_of(self), given, 1);
-  if (run.failed()) return {};
-  for (const Value& option : options) {
-    const std::string* affix = option.string();
-    if (!affix)
-      return run.type_error("tuple for " + name + " must only contain str, not " + type_name(option));
-    if (text && (kAtEnd ? text->ends_with(*affix) : text->starts_with(*affix))) return true;
-  }
-  return false;
-}
-
-// The first argument as a string; fails otherwise.
-const std::string* one_string(Interpreter& run, const Arguments& given, const char* method,
-                              const char* complaint = "must be str, not ") {
-  if (given.positional.empty()) {
-    run.type_error(std::string(method) + "() takes at least 1 argument (0 given)");
-    return nullptr;
-  }
-  const std::string* text = given.positional[0].string();
-  if (!text) run.type_error(complaint + type_name(given.positional[0]));
-  return text;
-}
-
 Value replace_method(Interpreter& run, const Value& self, const Arguments& given) {
   if (given.positional.size() < 2)
     return run.type_error("replace expected at least 2 arguments, got " +
@@ -184,40 +118,6 @@ Value replace_method(Interpreter& run, const Value& self, const Arguments& given
   return like(run, self, replaced(text_of(self), from, to, count));
 }
 
-template <bool kFromRight>
-Value find_method(Interpreter& run, const Value& self, const Arguments& given) {
-  const std::string* part = one_string(run, given, "find");
-  if (!part) return {};
-  const auto text = selected(run, text_of(self), given, 1);
-  if (run.failed() || !text) return -1;
-  if (kFromRight && !charge_backwards(run, *text, *part)) return {};
-  const std::size_t at = kFromRight ? text->rfind(*part) : part->empty() ? 0 : find_text(*text, *part);
-  if (at == std::string_view::npos) return -1;
-  const std::string_view before(text_of(self).data(),
-                                static_cast<std::size_t>(text->data() + at - text_of(self).data()));
-  return static_cast<std::int64_t>(num_code_points(before));
-}
-
-template <bool kFromRight>
-Value index_method(Interpreter& run, const Value& self, const Arguments& given) {
-  Value at = find_method<kFromRight>(run, self, given);
-  if (!run.failed() && at.equals(Value(-1))) return run.fail("ValueError", "substring not found");
-  return at;
-}
-
-Value count_method(Interpreter& run, const Value& self, const Arguments& given) {
-  const std::string* part = one_string(run, given, "count");
-  if (!part) return {};
-  const auto text = selected(run, text_of(self), given, 1);
-  if (run.failed() || !text) return 0;
-  if (part->empty()) return static_cast<std::int64_t>(num_code_points(*text) + 1);
-  std::int64_t count = 0;
-  std::string_view rest = *text;
-  for (std::size_t at = 0; (at = find_text(rest, *part)) != std::string_view::npos; ++count)
-    rest.remove_prefix(at + part->size());
-  return count;
-}
-
 Value join_method(Interpreter& run, const Value& self, const Arguments& given) {
   if (given.positional.size() != 1) return run.type_error("str.join() takes exactly one argument");
   std::string out;
@@ -229,7 +129,9 @@ Value join_method(Interpreter& run, const Value& self, const Arguments& given) {
                             type_name(part) + " found");
     if (index++) out += text_of(self);
     out += *text;
-    if (!run.charge_bytes(text->size() + text_of(self).size()) || !run.allows_length(out.size())) return {};
+    if (!run.charge_steps(1) || !run.charge_bytes(text->size() + text_of(self).size()) ||
+        !run.allows_length(out.size()))
+      return {};
   }
   return like(run, self, std::move(out));
 }
@@ -263,22 +165,6 @@ Value partition_method(Interpreter& run, const Value& self, const Arguments& giv
 template <std::string (*kChange)(std::string_view)>
 Value case_method(Interpreter& run, const Value& self, const Arguments&) {
   return like(run, self, kChange(text_of(self)));
-}
-
-template <bool (*kIs)(char32_t)>
-Value all_method(Interpreter&, const Value& self, const Arguments&) {
-  const std::u32string text = to_code_points(text_of(self));
-  return !text.empty() && std::all_of(text.begin(), text.end(), kIs);
-}
-
-template <bool (*kWanted)(char32_t), bool (*kOther)(char32_t)>
-Value cased_method(Interpreter&, const Value& self, const Arguments&) {
-  const std::u32string text = to_code_points(text_of(self));
-  return std::any_of(text.begin(), text.end(), kWanted) && std::none_of(text.begin(), text.end(), kOther);
-}
-
-bool is_alphanumeric(char32_t c) {
-  return is_alphabetic(c) || is_decimal(c);
 }
 
 // ljust, rjust, center, zfill.
@@ -315,31 +201,13 @@ Value splitlines_method(Interpreter& run, const Value& self, const Arguments& gi
   std::int64_t keeps_ends = 0;
   if (const Value* keep = given.get(0, "keepends"); keep && !keep->as_int(keeps_ends))
     return run.type_error("'" + type_name(*keep) + "' object cannot be interpreted as an integer");
+  if (!run.charge_bytes(most_lines(text_of(self)) * sizeof(std::string))) return {};
   std::vector<Value> lines;
   for (std::string& line : split_lines(text_of(self), keeps_ends != 0)) {
     lines.push_back(like(run, self, std::move(line)));
     if (run.failed()) return {};
   }
   return run.sequence(std::move(lines));
-}
-
-Value is_ascii_method(Interpreter&, const Value& self, const Arguments&) {
-  return is_ascii(text_of(self));
-}
-
-Value is_printable_method(Interpreter&, const Value& self, const Arguments&) {
-  const std::u32string text = to_code_points(text_of(self));
-  return std::all_of(text.begin(), text.end(), is_printable);
-}
-
-Value is_title_method(Interpreter&, const Value& self, const Arguments&) {
-  bool found = false, follows_cased = false;
-  for (const char32_t c : to_code_points(text_of(self))) {
-    if (is_upper(c) ? follows_cased : is_lower(c) && !follows_cased) return false;
-    follows_cased = is_upper(c) || is_lower(c);
-    found = found || follows_cased;
-  }
-  return found;
 }
 
 Value expandtabs_method(Interpreter& run, const Value& self, const Arguments& given) {
@@ -367,23 +235,8 @@ constexpr std::array kMethods = {
     MethodEntry{"capitalize", case_method<capitalize>, Arity::kNone},
     MethodEntry{"casefold", case_method<fold_case>, Arity::kNone},
     MethodEntry{"center", pad_method<'c'>},
-    MethodEntry{"count", count_method},
-    MethodEntry{"endswith", affix_method<true>},
     MethodEntry{"expandtabs", expandtabs_method},
-    MethodEntry{"find", find_method<false>},
     MethodEntry{"format", brace_format},
-    MethodEntry{"index", index_method<false>},
-    MethodEntry{"isalnum", all_method<is_alphanumeric>, Arity::kNone},
-    MethodEntry{"isalpha", all_method<is_alphabetic>, Arity::kNone},
-    MethodEntry{"isascii", is_ascii_method, Arity::kNone},
-    MethodEntry{"isdecimal", all_method<is_decimal>, Arity::kNone},
-    MethodEntry{"isdigit", all_method<is_decimal>, Arity::kNone},
-    MethodEntry{"islower", cased_method<is_lower, is_upper>, Arity::kNone},
-    MethodEntry{"isnumeric", all_method<is_numeric>, Arity::kNone},
-    MethodEntry{"isprintable", is_printable_method, Arity::kNone},
-    MethodEntry{"isspace", all_method<is_python_space>, Arity::kNone},
-    MethodEntry{"istitle", is_title_method, Arity::kNone},
-    MethodEntry{"isupper", cased_method<is_upper, is_lower>, Arity::kNone},
     MethodEntry{"join", join_method, Arity::kOne},
     MethodEntry{"ljust", pad_method<'l'>},
     MethodEntry{"lower", case_method<to_lower>, Arity::kNone},
@@ -392,15 +245,12 @@ constexpr std::array kMethods = {
     MethodEntry{"removeprefix", remove_affix<false>, Arity::kOne},
     MethodEntry{"removesuffix", remove_affix<true>, Arity::kOne},
     MethodEntry{"replace", replace_method},
-    MethodEntry{"rfind", find_method<true>},
-    MethodEntry{"rindex", index_method<true>},
     MethodEntry{"rjust", pad_method<'r'>},
     MethodEntry{"rpartition", partition_method<true>, Arity::kOne},
     MethodEntry{"rsplit", split_method<true>, Arity::kAtMostTwo},
     MethodEntry{"rstrip", strip_method<Side::kRight>, Arity::kAtMostOne},
     MethodEntry{"split", split_method<false>, Arity::kAtMostTwo},
     MethodEntry{"splitlines", splitlines_method},
-    MethodEntry{"startswith", affix_method<false>},
     MethodEntry{"strip", strip_method<Side::kBoth>, Arity::kAtMostOne},
     MethodEntry{"swapcase", case_method<swap_case>, Arity::kNone},
     MethodEntry{"title", case_method<to_title>, Arity::kNone},
@@ -412,8 +262,8 @@ constexpr std::array kMethods = {
 
 Method string_method(std::string_view name) {
   for (const MethodEntry& entry : kMethods)
-    if (entry.name == name) return {entry.function, entry.arity, false};
-  return {};
+    if (entry.name == name) return {entry.function, entry.arity};
+  return string_question(name);
 }
 
 }  // namespace plimsoll::text::jinja

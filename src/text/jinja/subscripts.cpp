@@ -17,6 +17,8 @@ Value loop_cycle(Interpreter& run, const Value& self, const Arguments& given) {
 Value loop_changed(Interpreter& run, const Value& self, const Arguments& given) {
   run.keeps_values(self);
   auto& last = self.loop()->last_changed;
+  for (const Value& value : given.positional)
+    if (!run.charge_steps(value.weight())) return {};
   const bool is_same = last && last->size() == given.positional.size() &&
                        std::equal(last->begin(), last->end(), given.positional.begin(),
                                   [](const Value& a, const Value& b) { return a.equals(b); });
@@ -84,6 +86,7 @@ Value Interpreter::slice(const Value& object, const Value& start, const Value& s
 Value Interpreter::item(const Value& object, const Value& key) {
   if (failed() || refuse_undefined(object)) return {};
   if (const Dict* map = object.dict()) {
+    if (!charge_key(*map, key)) return {};
     if (const Value* found = map->find(key)) return *found;
   } else if (std::int64_t at = 0; key.as_int(at)) {
     if (const Sequence* list = object.sequence(); list && list->form <= SequenceForm::kRange) {
@@ -96,12 +99,25 @@ Value Interpreter::item(const Value& object, const Value& key) {
     }
   }
   const std::string* name = key.string();
-  if (!name) return Value::undefined_key(object, key);
-  if (object.name_space() || object.loop()) return attribute(object, *name);
+  if (!name) return missing_key(object, key);
+  if (object.name_space() || object.loop()) return attribute(object, key);
   const Method found = find_method(method_set(object), *name);
   if (found.is_forbidden) return unsafe_attribute(object, *name);
+  if (found.is_absent) return absent_attribute(object, *name);
   return found.function ? make_method(object, *name, found.function, found.arity)
                         : Value::undefined_key(object, key);
+}
+
+// The message spells the key, which may be any value.
+Value Interpreter::missing_key(const Value& object, const Value& key) {
+  if (key.is_int()) return Value::undefined_key(object, key);
+  if (!charge_steps(key.weight())) return {};
+  return Value::undefined(object_name(object) + " has no element " + to_repr(key));
+}
+
+Value Interpreter::absent_attribute(const Value& object, const std::string& name) {
+  return fail("TemplateRuntimeError",
+              "attribute '" + name + "' of '" + type_name(object) + "' object is not supported");
 }
 
 // One code point of a string, or an Undefined.
@@ -122,20 +138,32 @@ Value unsafe_attribute(const Value& object, const std::string& name) {
                           true);
 }
 
+Value Interpreter::attribute(const Value& object, const Value& name) {
+  if (!charge_bytes(name.string()->size())) return {};
+  return attribute(object, AttributeName(*name.string()), name);
+}
+
 Value Interpreter::attribute(const Value& object, const AttributeName& name, const Value& key) {
   if (failed()) return {};
   const Method& found = name.methods[static_cast<std::size_t>(method_set(object))];
   if (found.is_forbidden) return unsafe_attribute(object, name.text);
   if (refuse_undefined(object)) return {};
+  if (found.is_absent) return absent_attribute(object, name.text);
   if (found.function) return make_method(object, name.text, found.function, found.arity);
   if (const Dict* map = object.dict()) {
+    if (!charge_steps(static_cast<std::int64_t>(name.text.size()) / 16)) return {};
     if (const Value* member = map->find_text(name.text)) return *member;
   } else if (Namespace* space = object.name_space()) {
+    if (!charge_names(space->attributes.size(), name.text.size())) return {};
     if (const Value* member = space->find(name.text)) return *member;
   } else if (object.loop()) {
     return loop_attribute(object, name, key);
-  } else if (const Callable* macro = object.callable(); macro && name.text == "name") {
-    return macro->name;
+  } else if (const Callable* macro = object.callable()) {
+    static constexpr std::string_view kOfMacros[] = {"arguments", "caller", "catch_kwargs", "catch_varargs"};
+    if (name.text == "name") return macro->name;
+    if (macro->kind == Callable::Kind::kMacro &&
+        std::find(std::begin(kOfMacros), std::end(kOfMacros), name.text) != std::end(kOfMacros))
+      return absent_attribute(object, name.text);
   }
   return Value::undefined_key(object, key);
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters on text and numbers, tojson as transformers defines it.
+// Filters on text, tojson as transformers defines it.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 
 #include "text/jinja/filters.h"
 #include "text/jinja/interpreter.h"
@@ -59,6 +56,7 @@ Value trim(Interpreter& run, const Value& value, const Arguments& given) {
   const std::string* set = characters ? characters->string() : nullptr;
   if (characters && !set && !characters->is_none()) return run.type_error("strip arg must be None or str");
   const Value text = value.is_string() ? value : run.string(run.to_text(value));
+  if (set) run.charge_steps(strip_cost(*set));
   if (run.failed()) return {};
   const std::string_view cut =
       set ? strip(*text.string(), Side::kBoth, set) : trimmed(*text.string(), Side::kBoth);
@@ -104,78 +102,6 @@ Value replace_filter(Interpreter& run, const Value& value, const Arguments& give
   return run.string(replaced(text, old_text, new_text, count));
 }
 
-Value to_int(Interpreter& run, const Value& value, const Arguments& given) {
-  const Value* otherwise = given.get(0, "default");
-  std::int64_t base = 10;
-  if (const Value* radix = given.get(1, "base")) radix->as_int(base);
-  if (run.refuse_undefined(value)) return {};
-  std::int64_t whole = 0;
-  if (value.as_int(whole)) return whole;
-  double number = NAN;
-  if (const std::string* text = value.string()) {
-    std::string trimmed(strip(*text, Side::kBoth));
-    if (trimmed.starts_with('+')) trimmed.erase(0, 1);
-    const auto [end, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), whole,
-                                              base >= 2 && base <= 36 ? static_cast<int>(base) : 10);
-    if (error == std::errc{} && end == trimmed.data() + trimmed.size() && !trimmed.empty()) return whole;
-    char* stop = nullptr;
-    number = trimmed.empty() ? NAN : std::strtod(trimmed.c_str(), &stop);
-    if (stop && *stop) number = NAN;
-  } else {
-    value.as_double(number);
-  }
-  if (std::fabs(number) < 9e18) return static_cast<std::int64_t>(number);
-  if (std::isfinite(number)) return run.fail("LimitError", "integer is too large");
-  return otherwise ? *otherwise : Value(0);
-}
-
-Value to_float(Interpreter& run, const Value& value, const Arguments& given) {
-  const Value* otherwise = given.get(0, "default");
-  if (run.refuse_undefined(value)) return {};
-  double number = 0;
-  if (value.as_double(number)) return number;
-  if (const std::string* text = value.string()) {
-    const std::string trimmed(strip(*text, Side::kBoth));
-    char* stop = nullptr;
-    number = std::strtod(trimmed.c_str(), &stop);
-    if (!trimmed.empty() && stop && !*stop) return number;
-  }
-  return otherwise ? *otherwise : Value(0.0);
-}
-
-Value absolute(Interpreter& run, const Value& value, const Arguments&) {
-  std::int64_t whole = 0;
-  double number = 0;
-  if (value.as_int(whole))
-    return whole == INT64_MIN ? run.fail("LimitError", "integer is too large") : Value(std::abs(whole));
-  if (value.as_double(number)) return std::fabs(number);
-  return run.type_error("bad operand type for abs(): '" + type_name(value) + "'");
-}
-
-Value round_filter(Interpreter& run, const Value& value, const Arguments& given) {
-  std::int64_t precision = 0;
-  if (const Value* digits = given.get(0, "precision")) digits->as_int(precision);
-  const Value* method = given.get(1, "method");
-  const std::string how = method && method->string() ? *method->string() : "common";
-  double number = 0;
-  if (!value.as_double(number))
-    return run.type_error("type " + type_name(value) + " doesn't define __round__ method");
-  if (precision < -300 || precision > 300) return run.fail("LimitError", "precision is out of range");
-  if (how != "common") {
-    const double scale = std::pow(10.0, static_cast<double>(precision));
-    return (how == "ceil" ? std::ceil(number * scale) : std::floor(number * scale)) / scale;
-  }
-  std::int64_t whole = 0;
-  if (value.as_int(whole) && precision >= 0) return whole;
-  if (precision < 0) {
-    const double scale = std::pow(10.0, static_cast<double>(-precision));
-    const double rounded = std::nearbyint(number / scale) * scale;
-    return value.is_float() ? Value(rounded) : Value(static_cast<std::int64_t>(rounded));
-  }
-  // Decimal rounding of the exact binary value, as Python does.
-  return std::strtod(fmt::format("{:.{}f}", number, precision).c_str(), nullptr);
-}
-
 Value format_filter(Interpreter& run, const Value& value, const Arguments& given) {
   const Value pattern(run.to_text(value));
   if (given.named.empty())
@@ -191,24 +117,20 @@ Value attribute_filter(Interpreter& run, const Value& value, const Arguments& gi
   if (!name || !name->string()) return run.type_error("attr expects the name of an attribute");
   if (value.dict() &&
       !find_method(MethodSet::kDict, *name->string()).function)  // attr does not look among the keys
-    return Value::undefined("'" + object_name(value) + "' has no attribute " + python_repr(*name));
-  return run.attribute(value, *name->string());
+    return Value::undefined_key(value, *name);
+  return run.attribute(value, *name);
 }
 
 constexpr std::array kTextFilters = {
-    FilterEntry{"abs", absolute, ""},
     FilterEntry{"attr", attribute_filter, "name"},
     FilterEntry{"capitalize", change_case<capitalize>, ""},
     FilterEntry{"d", default_filter, "default_value,boolean"},
     FilterEntry{"default", default_filter, "default_value,boolean"},
     FilterEntry{"e", escape, ""},
     FilterEntry{"escape", escape, ""},
-    FilterEntry{"float", to_float, "default"},
     FilterEntry{"format", format_filter, "*"},
-    FilterEntry{"int", to_int, "default,base"},
     FilterEntry{"lower", change_case<to_lower>, ""},
     FilterEntry{"replace", replace_filter, "old,new,count"},
-    FilterEntry{"round", round_filter, "precision,method"},
     FilterEntry{"safe", safe, ""},
     FilterEntry{"string", string_filter, ""},
     FilterEntry{"tojson", tojson, "ensure_ascii,indent,separators,sort_keys"},
@@ -225,6 +147,7 @@ const FilterEntry* text_filter(std::string_view name) {
 const FilterEntry* find_filter(std::string_view name) {
   const FilterEntry* found = text_filter(name);
   if (!found) found = sequence_filter(name);
+  if (!found) found = number_filter(name);
   return found ? found : layout_filter(name);
 }
 

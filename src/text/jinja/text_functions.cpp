@@ -81,6 +81,37 @@ std::vector<std::string> split_lines(std::string_view text, bool keeps_ends) {
   return lines;
 }
 
+std::size_t most_lines(std::string_view text) {
+  // The wide ends of lines begin with one of these two bytes.
+  return 1 + static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+           return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == '\xC2' || c == '\xE2';
+         }));
+}
+
+std::int64_t strip_cost(std::string_view characters) {
+  constexpr std::int64_t kSortedPerStep = 4;
+  return static_cast<std::int64_t>(characters.size()) / kSortedPerStep;
+}
+
+std::string escaped_markup(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&#34;";
+    else if (c == '\'')
+      out += "&#39;";
+    else
+      out += c;
+  }
+  return out;
+}
+
 std::string swap_case(std::string_view text) {
   std::string out;
   for (const char32_t c : to_code_points(text)) {
@@ -88,10 +119,6 @@ std::string swap_case(std::string_view text) {
     out += is_upper(c) ? to_lower(one) : is_lower(c) ? to_upper(one) : one;
   }
   return out;
-}
-
-std::string fold_case(std::string_view text) {
-  return replaced(to_lower(text), "\u00DF", "ss", -1);
 }
 
 }  // namespace plimsoll::text::jinja

@@ -136,8 +136,6 @@ Value Value::undefined_name(const std::string& name) {
 }
 
 Value Value::undefined_key(const Value& object, const Value& key) {
-  if (!key.is_string() && !key.is_int())
-    return undefined(object_name(object) + " has no element " + python_repr(key));
   Value value = key;
   value.hint_ = key.is_string() ? Hint::kAttribute : Hint::kElement;
   value.type_ = Type::kUndefined;
@@ -161,6 +159,11 @@ std::string Value::undefined_message() const {
       return object + " has no element " + std::to_string(whole_);
   }
   return {};
+}
+
+std::int64_t key_cost(const Value& key, std::size_t num_entries) {
+  constexpr std::int64_t kKeysPerStep = 16;
+  return key.weight() * (1 + static_cast<std::int64_t>(num_entries) / kKeysPerStep) - 1;
 }
 
 const Value* Dict::find_text(std::string_view key) const {
@@ -355,7 +358,9 @@ Value make_dict(std::vector<Dict::Entry> entries) {
   entries.resize(used);
   for (const auto& [key, value] : entries) {
     dict->depth = std::max({dict->depth, key.depth() + 1, value.depth() + 1});
-    dict->weight = std::min(kWeightCeiling, dict->weight + key.weight() + value.weight());
+    // Comparing two dicts looks every key up.
+    const std::int64_t key_weight = key.is_string() ? 0 : key_cost(key, entries.size());
+    dict->weight = std::min(kWeightCeiling, dict->weight + key.weight() + key_weight + value.weight());
   }
   dict->owned = std::move(entries);
   dict->entries = dict->owned;

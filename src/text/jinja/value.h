@@ -177,7 +177,7 @@ class Value {
   static Value undefined(std::string message, bool is_unsafe = false);
   /// "'name' is undefined"; `name` outlives the render.
   static Value undefined_name(const std::string& name);
-  /// "'dict object' has no attribute 'key'", or "list object has no element 3".
+  /// "'dict object' has no attribute 'key'", or "list object has no element 3"; of a string or an int.
   static Value undefined_key(const Value& object, const Value& key);
   std::string undefined_message() const;
   /// Using it is a SecurityError (sandbox).
@@ -257,6 +257,9 @@ struct Sequence final : Counted {
   std::span<const Value> items;
   std::vector<Value> owned;  // behind `items`, unless an arena is
 };
+
+/// Steps that finding a key that is no string costs: it is compared with every key.
+std::int64_t key_cost(const Value& key, std::size_t num_entries);
 
 /// Insertion-ordered. String keys are indexed once there are many; other keys are few (template literals).
 struct Dict final : Counted {
