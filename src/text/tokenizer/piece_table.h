@@ -4,9 +4,10 @@
 // compared whole, so that an answer is always right. Not shared: one user at a time.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -101,23 +102,26 @@ class PieceTable {
     return difference == 0;
   }
 
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
+  struct Unmap {
+    void operator()(void* memory) const { ::munmap(memory, kTableBytes); }
   };
-  /// calloc's memory takes no page before it is touched: a short text costs little of a large table.
-  static std::unique_ptr<void, Free> zeroed(std::size_t bytes) {
-    std::unique_ptr<void, Free> memory(std::calloc(bytes, 1));
-    PLIMSOLL_CHECK(memory, "no memory for remembering pieces");
-    return memory;
+  /// Fresh pages are zero, and take no memory before they are touched. Large ones spare address look-ups,
+  /// which would cost as much as the table's own.
+  static std::unique_ptr<void, Unmap> zeroed() {
+    void* memory = ::mmap(nullptr, kTableBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    PLIMSOLL_CHECK(memory != MAP_FAILED, "no memory for remembering pieces");
+    ::madvise(memory, kTableBytes, MADV_HUGEPAGE);
+    return std::unique_ptr<void, Unmap>(memory);
   }
-  static Entry* aligned(void* memory, std::size_t bytes) {
-    std::size_t room = bytes;
-    return static_cast<Entry*>(std::align(alignof(Entry), bytes - alignof(Entry), memory, room));
+  static Entry* aligned(void* memory) {
+    std::size_t room = kTableBytes;
+    return static_cast<Entry*>(std::align(kHugePage, kTableBytes - kHugePage, memory, room));
   }
 
-  static constexpr std::size_t kTableBytes = (kNumSlots + kMaxProbes) * sizeof(Entry) + alignof(Entry);
-  std::unique_ptr<void, Free> memory_ = zeroed(kTableBytes);
-  Entry* entries_ = aligned(memory_.get(), kTableBytes);
+  static constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  static constexpr std::size_t kTableBytes = (kNumSlots + kMaxProbes) * sizeof(Entry) + kHugePage;
+  std::unique_ptr<void, Unmap> memory_ = zeroed();
+  Entry* entries_ = aligned(memory_.get());
 };
 
 }  // namespace plimsoll::text
