@@ -158,7 +158,7 @@ class SectionParser : public ToolParser {
   std::optional<Marker> marker_here() const {
     const Markers known = markers();
     for (int marker = 0; marker < kNumMarkers; ++marker) {
-      const Match match = match_at(pending_.view(), known[marker]);
+      const Match match = match_at(pending_.view(), known[static_cast<std::size_t>(marker)]);
       if (match == Match::kYes) return static_cast<Marker>(marker);
       if (match == Match::kPartial) return std::nullopt;
     }
@@ -220,7 +220,8 @@ class SectionParser : public ToolParser {
     raw_.clear();
     has_section_ = true;
     sink.begin_call(std::move(header.name), std::move(header.id));
-    if (hit.marker >= kNumMarkers && ends[hit.marker] != "{") pending_.drop(ends[hit.marker].size());
+    const std::string_view end = ends[static_cast<std::size_t>(hit.marker)];
+    if (hit.marker >= kNumMarkers && end != "{") pending_.drop(end.size());
     state_ = State::kArgumentsStart;
     return true;
   }
