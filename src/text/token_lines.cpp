@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "text/chat.h"
 
 namespace plimsoll::text {
 namespace {
@@ -123,13 +124,13 @@ Json line_json(const LineAnswer& answer) {
   const TemplateError& error = answer.error();
   Json body = Json::object({{"class", error.type}, {"message", error.message}});
   if (error.line > 0) body.set("line", error.line);
+  if (error.column > 0) body.set("column", error.column);
   return Json::object({{"error", std::move(body)}});
 }
 
 Error line_error(const TemplateError& error) {
   const ErrorCode code = error.type == "LimitError" ? ErrorCode::kUnsupported : ErrorCode::kMalformed;
-  return {code, error.type + ": " + error.message,
-          error.line > 0 ? "chat template: line " + std::to_string(error.line) : "", ""};
+  return {code, error.type + ": " + error.message, place_in_template(error), ""};
 }
 
 Result<Json> parse_ids(std::string_view text) {

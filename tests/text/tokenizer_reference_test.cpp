@@ -3,6 +3,8 @@
 // own file.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "tests/testing/golden.h"
@@ -37,28 +39,47 @@ void set_at(Json& json, const std::string& pointer, const Json& value) {
   json.set(pointer.substr(1, second - 1), std::move(inner));
 }
 
-TEST(TokenizerReference, EveryPipelineGivesTheReferencesIds) {
-  std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<TokenId> empty_with_special;
-  RowCounts counts;
-  int variants = 0;
-  for (const Json& row : read_rows(testing::data_path("text/tokens.jsonl"))) {
+// The rows of one pipeline: a small tokenizer with some of its members set otherwise.
+struct Variant {
+  std::string name;
+  Json head;
+  std::vector<Json> rows;
+};
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (Json& row : read_rows(testing::data_path("text/tokens.jsonl"))) {
     if (*row["kind"].as_string() == "variant") {
-      SCOPED_TRACE(*row["name"].as_string());
-      Json json = tiny(*row["base"].as_string());
-      for (const auto& [pointer, value] : row["set"].members()) set_at(json, pointer, value);
-      tokenizer = load(json);
-      ASSERT_TRUE(tokenizer);
-      empty_with_special = to_ids(row["empty_with_special"]);
-      ++variants;
-    } else if (tokenizer) {
-      check_row(tokenizer, row, empty_with_special, counts);
+      std::string name = *row["base"].as_string() + "_" + *row["name"].as_string();
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+      all.push_back({name, row, {}});
+    } else if (!all.empty()) {
+      all.back().rows.push_back(std::move(row));
     }
   }
-  EXPECT_EQ(variants, 12);
-  EXPECT_GT(counts.encoded, 600);
-  EXPECT_EQ(counts.streams, 40);
-  EXPECT_EQ(counts.bytes, 14);
+  return all;
+}
+
+class TokenizerPipeline : public ::testing::TestWithParam<Variant> {};
+
+TEST_P(TokenizerPipeline, GivesTheReferencesIds) {
+  const Variant& variant = GetParam();
+  Json json = tiny(*variant.head["base"].as_string());
+  for (const auto& [pointer, value] : variant.head["set"].members()) set_at(json, pointer, value);
+  const auto tokenizer = load(json);
+  ASSERT_TRUE(tokenizer);
+  RowCounts counts;
+  for (const Json& row : variant.rows)
+    check_row(tokenizer, row, to_ids(variant.head["empty_with_special"]), counts);
+  EXPECT_GT(counts.encoded, 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tokens, TokenizerPipeline, ::testing::ValuesIn(variants()),
+                         [](const auto& variant) { return variant.param.name; });
+
+TEST(TokenizerReference, ThereAreAllPipelines) {
+  EXPECT_EQ(variants().size(), 12u);
 }
 
 // GGUF metadata as a converter writes it for this tokenizer.

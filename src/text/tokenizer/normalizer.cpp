@@ -38,6 +38,7 @@ void compose(std::vector<Span>& inner, const std::vector<Span>& outer, std::size
 
 void replace_all(Rewriter& rewriter, const Regex& pattern, const std::string& content) {
   const std::string_view text = rewriter.source();
+  if (text.empty()) return;  // also where the pattern matches nothing
   std::array<Span, 64> matches;
   std::size_t at = 0;
   if (pattern.can_match_empty()) {
