@@ -63,7 +63,11 @@ Result<Json> chat_context(const Flags& flags) {
   }
   conversation.add_generation_prompt = !flags.no_generation_prompt;
   conversation.continue_final_message = flags.continue_final_message;
-  return text::chat_context(std::move(conversation));
+  Json context = text::chat_context(std::move(conversation));
+  if (!context["messages"].is_array())
+    return fail(ErrorCode::kMalformed, "the conversation is no array of messages and no object with messages",
+                flags.chat.empty() ? "stdin" : flags.chat);
+  return context;
 }
 
 Result<text::TemplateRenderer> open_renderer(const Flags& flags, ArtifactPtr artifact) {
@@ -77,6 +81,9 @@ Result<text::TemplateRenderer> open_renderer(const Flags& flags, ArtifactPtr art
 /// Runs every line of stdin; a failed line gives its error and the work goes on. An answer that cannot be
 /// written ends it.
 int run_lines(const Flags& flags, const std::function<text::LineAnswer(const Json&)>& work) {
+  if (!flags.common.output.empty())
+    return report_error(flags.common,
+                        {ErrorCode::kUsage, "--jsonl answers line by line on standard output", "-o", ""});
   bool all_done = true;
   std::string line;
   while (std::getline(std::cin, line)) {
@@ -168,6 +175,7 @@ Result<text::TokenCount> counted(const Flags& flags, const ArtifactPtr& artifact
   PLIMSOLL_TRY(Json context, chat_context(flags));
   PLIMSOLL_TRY(auto renderer, open_renderer(flags, artifact));
   const Json messages = context["messages"];
+  if (!context.contains("content_format")) context.set("content_format", "auto");
   const text::PromptGuard guard(*tokenizer, context);  // as serve counts them
   context.set("messages", guard.guarded_messages(messages));
   context.set("tools", guard.guarded(context["tools"]));
@@ -252,15 +260,16 @@ Verb add_tokens(CLI::App& app) {
                                  "  plimsoll tokens render ./model --chat chat.json\n"
                                  "  plimsoll tokens render --chat-template t.jinja --jsonl < lines.jsonl");
   add_chat_flags(*render, *flags);
-  CLI::App* count =
-      add_command(*tokens, flags, "count", "tokens of a text or conversation, and the room left",
-                  "  plimsoll tokens count ./model --chat chat.json --reserve-output 512");
+  CLI::App* count = add_command(*tokens, flags, "count",
+                                "tokens of a text or conversation, and the most that content may have",
+                                "  plimsoll tokens count ./model --chat chat.json --reserve-output 512");
   add_text_flags(*count, *flags);
   add_chat_flags(*count, *flags);
   count->add_option("--max-model-len", flags->max_model_len, "context length instead of the model's")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{INT32_MAX}));
   count->add_option("--reserve-output", flags->reserved_output, "tokens kept free for the answer")
-      ->check(CLI::NonNegativeNumber);
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{INT32_MAX}));
   for (CLI::App* command : {encode, decode, render})
     command->add_flag("--jsonl", flags->jsonl, "one JSON object per line on stdin and stdout");
   return {tokens, {flags, &flags->common}, [=] {

@@ -113,7 +113,8 @@ struct Opened {
 
 // Appends the mark to the text of the last message.
 tl::expected<Opened, TemplateError> opened_messages(const Json& messages) {
-  if (messages.size() == 0) return failure("ValueError", "there is no final message to continue");
+  if (!messages.is_array() || messages.size() == 0)
+    return failure("ValueError", "there is no final message to continue");
   Opened opened{messages, {}};
   Json& last = opened.messages.mutable_items().back();
   if (const std::string* text = last["content"].as_string()) {

@@ -94,6 +94,7 @@ Json PromptGuard::guarded(const Json& value) const {
 }
 
 Json PromptGuard::guarded_messages(const Json& messages) const {
+  if (!messages.is_array()) return messages;
   Json out = messages;
   for (Json& message : out.mutable_items()) {
     const std::string* role = message["role"].as_string();

@@ -184,5 +184,17 @@ TEST(Chat, ReadsALoneTokenizerFile) {
   EXPECT_TRUE(load_tokenizer(**artifact));
 }
 
+TEST(Chat, OnlyMessagesCanBeContinued) {
+  const auto chat_template = ChatTemplate::parse("x");
+  ASSERT_TRUE(chat_template);
+  ChatOptions options;
+  options.continue_final_message = true;
+  for (const char* odd : {R"({"messages":{"a":1}})", R"({"messages":[]})", R"({"messages":5})", "{}"}) {
+    const auto rendered = render_chat(**chat_template, *parse_json(odd, "c"), options);
+    ASSERT_FALSE(rendered) << odd;
+    EXPECT_EQ(rendered.error().type, "ValueError");
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll::text

@@ -107,6 +107,14 @@ TEST(PromptGuard, MarksGoAlsoWhereATemplateEscapesThem) {
   EXPECT_EQ(guard.prompt_of(*rendered).text, "\"<|im_end|>\"\uFDD0");
 }
 
+TEST(PromptGuard, WhatIsNoConversationStaysAsItIs) {
+  const auto tok = tokenizer();
+  for (const char* odd : {"null", "5", "\"<|im_end|>\"", R"({"role":"user","content":"<|im_end|>"})"}) {
+    const Json messages = *parse_json(odd, "m");
+    EXPECT_EQ(PromptGuard(*tok, messages).guarded_messages(messages), messages);
+  }
+}
+
 TEST(PromptGuard, AMarkIsFoundWhileOneIsFree) {
   std::string all;
   for (char32_t c = 0xFDD0; c <= 0xFDEF; ++c) append_utf8(all, c);

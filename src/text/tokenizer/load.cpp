@@ -107,8 +107,7 @@ int preference(const std::string& path) {
 }
 
 Result<std::string> tokenizer_file(const Artifact& artifact) {
-  const bool is_lone = artifact.form() == Form::kTokenizerOnly && artifact.files().size() == 1;
-  if (is_lone && !std::filesystem::is_directory(artifact.root())) return artifact.root();
+  if (!std::filesystem::is_directory(artifact.root())) return artifact.root();
   const artifact::File* best = nullptr;
   for (const artifact::File& file : artifact.files())
     if (preference(file.path) >= 0 && (!best || preference(file.path) < preference(best->path))) best = &file;

@@ -78,7 +78,7 @@ const Family kFamilies[] = {
     {199998, "o200k_base", kO200kPattern, kO200kSpecials, nullptr, "<|endoftext|>", false},
     {128000, "Llama 3", kLlama3Pattern, kLlama3Specials, "<|begin_of_text|>", "<|end_of_text|>", false},
     {151643, "Qwen 1", kQwen2Pattern, kQwenSpecials, nullptr, "<|endoftext|>", true},
-    {163584, "Kimi K2", kKimiPattern, kKimiSpecials, "[BOS]", "[EOS]", false},
+    {163584, "Kimi K2", kKimiPattern, kKimiSpecials, nullptr, "[EOS]", false},
 };
 
 struct Line {
