@@ -139,5 +139,14 @@ TEST(Tokenizer, StreamsHoldBackAndFlush) {
   EXPECT_EQ(tokenizer->vocab_size(), 10);
 }
 
+TEST(Tokenizer, PartsOfCharactersAreNotSearched) {
+  Json json = small();
+  json.set("decoder", *parse_json(R"({"type":"Sequence","decoders":[{"type":"ByteLevel"},
+    {"type":"Replace","pattern":{"Regex":"(?<=b)..|$"},"content":"-"}]})",
+                                  "d"));
+  json.set("model", *parse_json(R"({"type":"BPE","vocab":{"Ã":0,"a":1},"merges":[]})", "m"));
+  EXPECT_EQ(load(json)->token_bytes(0), "\xC3");
+}
+
 }  // namespace
 }  // namespace plimsoll::text

@@ -219,7 +219,8 @@ std::string Decoder::bytes_of(std::string_view token) const {
         text = token_to_bytes(text);
         break;
       case Kind::kReplace:
-        text = replaced(text, step.pattern, step.text);
+        // A step before may have left part of a character, which expressions must not see.
+        if (is_valid_utf8(text)) text = replaced(text, step.pattern, step.text);
         break;
       case Kind::kByteFallback:
         if (const int byte = byte_of_token(text); byte >= 0) return std::string(1, static_cast<char>(byte));
