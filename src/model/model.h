@@ -54,10 +54,10 @@ struct Attention {
   int q_heads = 0;
   int kv_heads = 0;
   int head_dim = 0;
-  int value_head_dim = 0;                     // 0: as head_dim
-  std::optional<std::int64_t> window_tokens;  // sliding window: positions further back are not seen
-  std::optional<std::int64_t> chunk_tokens;   // chunked: positions of other chunks are not seen
-  std::optional<Indexer> indexer;             // reads only what it chooses; stores all keys and values
+  int value_head_dim = 0;                          // 0: as head_dim
+  std::optional<std::int64_t> window_tokens = {};  // sliding window: positions further back are not seen
+  std::optional<std::int64_t> chunk_tokens = {};   // chunked: positions of other chunks are not seen
+  std::optional<Indexer> indexer = {};             // reads only what it chooses; stores all keys and values
   bool is_cross = false;  // keys and values of another input (image, encoder): do not grow with the text
   bool has_qkv_bias = false;
   bool has_output_bias = false;
@@ -76,9 +76,9 @@ struct Latent {
   int qk_rope_head_dim = 0;
   int qk_nope_head_dim = 0;
   int v_head_dim = 0;
-  std::optional<Indexer> indexer;
-  std::optional<std::int64_t> window_tokens;  // the raw vectors are kept for so many positions only
-  int tokens_per_entry = 1;                   // above 1: beside them one compressed vector for so many tokens
+  std::optional<Indexer> indexer = {};
+  std::optional<std::int64_t> window_tokens = {};  // the raw vectors are kept for so many positions only
+  int tokens_per_entry = 1;  // above 1: beside them one compressed vector for so many tokens
   int width() const { return kv_lora_rank + qk_rope_head_dim; }  // values that a position stores
   bool operator==(const Latent&) const = default;
 };
@@ -93,7 +93,7 @@ struct State {
   int heads = 0;                          // heads or groups that tensor parallelism splits; 0: not by heads
   std::int64_t recurrent_elements = 0;    // [heads, head_dim, state_size] or what the kind has
   std::int64_t convolution_elements = 0;  // [channels, kernel - 1], in the dtype of activations
-  std::optional<DType> recurrent_dtype;   // declared by the config; else the dtype of activations
+  std::optional<DType> recurrent_dtype = {};  // declared by the config; else the dtype of activations
   bool operator==(const State&) const = default;
 };
 
