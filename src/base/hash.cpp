@@ -20,6 +20,16 @@ std::string hex_of(std::span<const unsigned char> bytes) {
   return hex;
 }
 
+// The digest with a file's content added, read in pieces.
+Result<std::string> finished(Digest digest, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> buffer(std::size_t{1} << 20);
+  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0)
+    digest.add(std::as_bytes(std::span(buffer.data(), static_cast<std::size_t>(file.gcount()))));
+  if (!file.eof()) return fail(ErrorCode::kMalformed, "the file cannot be read for its digest", path);
+  return digest.finish();
+}
+
 }  // namespace
 
 struct Digest::State {
@@ -57,21 +67,15 @@ std::string sha256_hex(std::span<const std::byte> data) {
   return digest.finish();
 }
 
-Digest git_blob_digest(std::int64_t size) {
+Result<std::string> digest_of_file(const std::string& path, DigestKind kind) {
+  return finished(Digest(kind), path);
+}
+
+Result<std::string> git_digest_of_file(const std::string& path, std::int64_t size) {
   Digest digest(DigestKind::kSha1);
   const std::string head = "blob " + std::to_string(size);
   digest.add(std::as_bytes(std::span(head.c_str(), head.size() + 1)));  // the zero byte belongs to it
-  return digest;
-}
-
-Result<std::string> digest_of_file(const std::string& path, DigestKind kind) {
-  std::ifstream file(path, std::ios::binary);
-  Digest digest(kind);
-  std::vector<char> buffer(std::size_t{1} << 20);
-  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0)
-    digest.add(std::as_bytes(std::span(buffer.data(), static_cast<std::size_t>(file.gcount()))));
-  if (!file.eof()) return fail(ErrorCode::kMalformed, "the file cannot be read for its digest", path);
-  return digest.finish();
+  return finished(std::move(digest), path);
 }
 
 }  // namespace plimsoll

@@ -42,7 +42,8 @@ class Digest {
 /// Errors: kMalformed when it cannot be read.
 Result<std::string> digest_of_file(const std::string& path, DigestKind kind);
 
-/// The name git gives a blob of this size before its content is added: SHA-1 over "blob SIZE\0" and content.
-Digest git_blob_digest(std::int64_t size);
+/// The name git gives the file as a blob: SHA-1 over "blob SIZE", a zero byte, and the content.
+/// Errors: as digest_of_file.
+Result<std::string> git_digest_of_file(const std::string& path, std::int64_t size);
 
 }  // namespace plimsoll
