@@ -39,7 +39,7 @@ bool is_buffer(const model::TensorKind& kind) {
   const std::string_view name = kind.pattern;
   if (has_any(name,
               {"inv_freq", "rope_freqs", "rope_factors", "masked_bias", "rotary_emb.cos", "rotary_emb.sin",
-               "e_score_correction_bias", "position_ids", "num_batches_tracked", "exp_probs_b"}) ||
+               "e_score_correction_bias", "position_ids", "num_batches_tracked", "exp_probs_b", "self_attn.slope_rate", "self_attn.query_decay", "self_attn.key_decay", "self_attn.diagonal_decay"}) ||
       name.ends_with(".expert_bias"))
     return true;
   // A causal mask: [1, 1, n, n] under the name of a bias.

@@ -26,13 +26,11 @@ void add_to(std::vector<Group>& groups, std::string_view name, std::int64_t para
 }
 
 void count_from_spec(const model::ModelSpec& spec, Parameters& parameters) {
-  std::int64_t total = 0;
-  for (const auto& weight : model::expected_weights(spec)) {
-    if (!weight.is_parameter) continue;
-    total += weight.elements();
-    add_to(parameters.by_group, group_of(weight.hf_name), weight.elements());
-  }
-  parameters.total = total;
+  parameters.total = model::count_parameters(spec);
+  if (!parameters.total) return;
+  for (const auto& weight : spec.weights)
+    if (weight.is_parameter && weight.group != model::WeightGroup::kMtp)
+      add_to(parameters.by_group, model::to_string(weight.group), weight.elements());
 }
 
 // Decoder layers that the config counts, and whether layers that predict further tokens follow them.
@@ -167,7 +165,7 @@ void count_parameters(const Subject& subject, Report& report, const model::Store
   Parameters& parameters = report.parameters;
   if (!stored.kinds.empty())
     count_from_headers(subject, report, stored, parameters);
-  else if (report.spec && report.spec->encoders.empty())
+  else if (report.spec && report.spec->has_all_weights)
     count_from_spec(*report.spec, parameters);
   else if (report.spec)
     report.findings.push_back({"ENCODER_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
@@ -176,16 +174,15 @@ void count_parameters(const Subject& subject, Report& report, const model::Store
                                "not known; layers and KV cache are those "
                                "of the language model",
                                "give the weight files: their headers hold the exact count"});
-  if (report.spec && !parameters.mtp) parameters.mtp = 0;  // the families read here have no such layers
-  const bool is_dense =
-      report.spec && std::all_of(report.spec->layers.begin(), report.spec->layers.end(),
-                                 [](const auto& layer) { return layer.ffn.kind != model::FfnKind::kMoe; });
-  if (!is_dense || !parameters.total) return;
-  parameters.active = parameters.total;
-  std::int64_t embedding = 0;
-  for (const Group& group : parameters.by_group)
-    if (group.group == "embedding") embedding = group.parameters;
-  parameters.active_without_embedding = *parameters.total - embedding;
+  if (!report.spec) return;
+  if (!parameters.mtp) {
+    parameters.mtp = 0;
+    for (const auto& weight : report.spec->weights)
+      if (weight.group == model::WeightGroup::kMtp && weight.is_parameter)
+        *parameters.mtp += weight.elements();
+  }
+  parameters.active = model::count_active_parameters(*report.spec, true);
+  parameters.active_without_embedding = model::count_active_parameters(*report.spec, false);
 }
 
 void measure_stored(const Subject& subject, const model::StoredWeights& stored, Weights& weights) {
