@@ -7,6 +7,7 @@
 
 #include "inspect/parameter_groups.h"
 #include "inspect/quantization.h"
+#include "memory/quantized_weights.h"
 #include "model/quantization.h"
 #include "model/stored_weights.h"
 
@@ -139,6 +140,10 @@ class Counter {
   Tally tally_;
 };
 
+void differ(Parameters& parameters, const char* cause, std::int64_t count) {
+  if (count != 0) parameters.differences.push_back({cause, count});
+}
+
 void count_from_headers(const Subject& subject, const Report& report, const model::StoredWeights& stored,
                         Parameters& parameters) {
   const Tally tally = Counter(subject, report, stored).count(parameters.by_group);
@@ -150,15 +155,30 @@ void count_from_headers(const Subject& subject, const Report& report, const mode
   parameters.total = tally.logical;
   parameters.mtp = tally.mtp;
   if (subject.is_gguf()) return;
-  const auto differ = [&](const char* cause, std::int64_t count) {
-    if (count != 0) parameters.differences.push_back({cause, count});
-  };
-  differ("mtp", tally.mtp);
-  differ("tied_head_stored", tally.head);
-  differ("quantization_scales", tally.scales);
-  differ("mxfp4_blocks", tally.block_scales);
-  differ("packed_4bit", tally.packed);
-  differ("stored_buffers", tally.buffers);
+  differ(parameters, "mtp", tally.mtp);
+  differ(parameters, "tied_head_stored", tally.head);
+  differ(parameters, "quantization_scales", tally.scales);
+  differ(parameters, "mxfp4_blocks", tally.block_scales);
+  differ(parameters, "packed_4bit", tally.packed);
+  differ(parameters, "stored_buffers", tally.buffers);
+}
+
+// What the checkpoint would hold as its config declares it. Whether a tied head is stored besides, no config
+// tells; so the hub's total of a tied model stays unknown.
+void estimate_checkpoint(const Subject& subject, const std::optional<model::Quantization>& declared,
+                         Report& report) {
+  Parameters& parameters = report.parameters;
+  if (!report.spec || !parameters.total || subject.is_gguf()) return;
+  const auto checkpoint = memory::stored_checkpoint(*report.spec, declared);
+  if (!checkpoint) return;
+  report.weights.bytes = checkpoint->bytes;
+  if (report.spec->ties_embeddings) return;
+  parameters.hub_total = checkpoint->elements;
+  differ(parameters, "mtp", checkpoint->mtp);
+  differ(parameters, "quantization_scales", checkpoint->scales);
+  differ(parameters, "mxfp4_blocks", checkpoint->block_scales);
+  differ(parameters, "packed_4bit", checkpoint->packed);
+  differ(parameters, "stored_buffers", checkpoint->buffers);
 }
 
 void count_parameters(const Subject& subject, Report& report, const model::StoredWeights& stored) {
@@ -168,12 +188,13 @@ void count_parameters(const Subject& subject, Report& report, const model::Store
   else if (report.spec && report.spec->has_all_weights)
     count_from_spec(*report.spec, parameters);
   else if (report.spec)
-    report.findings.push_back({"ENCODER_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
-                               "config.json: /" + report.spec->encoders.front(),
-                               "the encoder's parameters cannot be told from this config, so the total is "
-                               "not known; layers and KV cache are those "
-                               "of the language model",
-                               "give the weight files: their headers hold the exact count"});
+    report.findings.push_back(
+        {"ENCODER_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
+         "config.json: /" + (report.spec->encoders.empty() ? std::string() : report.spec->encoders.front()),
+         "the encoder's parameters cannot be told from this config, so the total is "
+         "not known; layers and KV cache are those "
+         "of the language model",
+         "give the weight files: their headers hold the exact count"});
   if (!report.spec) return;
   if (!parameters.mtp) {
     parameters.mtp = 0;
@@ -245,10 +266,7 @@ void measure_sizes(const Subject& subject, Report& report) {
       weights.index_total_size_bytes =
           subject.artifact.json_file(file.path)["metadata"]["total_size"].as_integer();
   estimate_other_dtypes(report, weights);
-  if (weights.is_exact || !report.spec || !report.parameters.total || !weights.quantization.is_null()) return;
-  const auto bytes =
-      stored_bytes(report.spec->declared_dtype.value_or(DType::kBF16), *report.parameters.total);
-  if (bytes) weights.bytes = *bytes;
+  if (stored.kinds.empty()) estimate_checkpoint(subject, declared, report);
 }
 
 }  // namespace plimsoll::inspect
