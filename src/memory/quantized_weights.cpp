@@ -234,6 +234,9 @@ const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Qu
       if (module.ends_with("eh_proj") || module.ends_with("shared_head.head") || module.ends_with("mlp.gate"))
         return nullptr;
       break;
+    case WeightGroup::kIndexer:
+      if (module.ends_with("weights_proj")) return nullptr;  // one output for each head: not worth a scale
+      break;
     default:
       break;
   }

@@ -411,7 +411,9 @@ class QuantizationReader {
       for (int bits = 1; bits <= 8; ++bits)
         if (dtype.ends_with("int" + std::to_string(bits))) scheme.bits = bits;
     }
-    if (const auto group = fields["group_size"].as_integer()) {
+    scheme.has_whole_bytes = holds(spelled, "intx");
+    const Json& granularity = fields["granularity"]["_data"]["group_size"];
+    if (const auto group = (granularity.is_null() ? fields["group_size"] : granularity).as_integer()) {
       scheme.group_size = group;
       result_.group_size = *group;
     }
@@ -438,7 +440,7 @@ class QuantizationReader {
 };
 
 SchemeHint QuantizationScheme::hint() const {
-  return {bits, group_size, block_rows, block_columns, has_24_sparsity};
+  return {bits, group_size, block_rows, block_columns, has_24_sparsity, has_whole_bytes};
 }
 
 const QuantizationScheme* Quantization::scheme_of(std::string_view module) const {

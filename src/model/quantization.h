@@ -28,6 +28,7 @@ struct QuantizationScheme {
   bool has_order = false;        // g_idx
   bool has_input_scale = false;  // scales of activations are stored
   bool has_24_sparsity = false;
+  bool has_whole_bytes = false;   // torchao's unpacked codes: a byte each
   bool doubly_quantized = false;  // bitsandbytes: the scales are codes themselves
 
   SchemeHint hint() const;

@@ -347,10 +347,8 @@ DecodedWeight decode_stored(Part carrier, const StoredGroup& group, const Scheme
   // Four-bit floats in signed bytes show by a scale for each 32 of them; other signed bytes are whole codes.
   const auto& scale = group[Part::kScale];
   const bool is_four_bit = scale && scale->dtype == DType::kF8E8M0;
-  const bool is_unpacked = scale && hint.group_size && *hint.group_size > 0 &&
-                           has_groups_of(codes.shape, scale->shape, *hint.group_size);
   const bool is_whole =
-      codes.dtype == DType::kI8 && !is_four_bit && (is_unpacked || hint.bits.value_or(8) == 8);
+      codes.dtype == DType::kI8 && !is_four_bit && (hint.has_whole_bytes || hint.bits.value_or(8) == 8);
   if (is_whole) return decode_one_to_one(codes, group, hint);
   return decode_bytes(codes, group, hint);
 }

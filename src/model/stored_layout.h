@@ -87,6 +87,7 @@ struct SchemeHint {
   std::optional<std::int64_t> group_size;  // -1: one group
   std::optional<std::int64_t> block_rows, block_columns;
   bool has_24_sparsity = false;
+  bool has_whole_bytes = false;  // each code takes a byte, however few bits it uses
 };
 
 struct StoredGroup {

@@ -16,7 +16,7 @@ struct Ending {
 };
 
 // Longer endings stand before those that they end with.
-constexpr std::array<Ending, 64> kEndings{{
+constexpr std::array<Ending, 65> kEndings{{
     {"weight_scale_inv", Part::kScale, true},
     {"weight_scale_2", Part::kSecondScale, true},
     {"weight_scales", Part::kScale, false},
@@ -33,6 +33,7 @@ constexpr std::array<Ending, 64> kEndings{{
     {"weight.nested_quant_map", Part::kNestedScale, false},
     {"weight.quant_state.bitsandbytes__nf4", Part::kQuantState, false},
     {"weight.quant_state.bitsandbytes__fp4", Part::kQuantState, false},
+    {"weight._data._data", Part::kData, false},
     {"weight._data", Part::kData, false},
     {"weight._scale", Part::kScale, false},
     {"weight._shift", Part::kZeroPoint, false},
@@ -84,9 +85,11 @@ constexpr std::array<Ending, 64> kEndings{{
 }};
 
 bool ends_here(std::string_view name, const Ending& ending) {
-  if (name.size() <= ending.text.size() + 1 || !name.ends_with(ending.text)) return false;
+  if (name.size() <= ending.text.size() + 2 || !name.ends_with(ending.text)) return false;
   const char joint = name[name.size() - ending.text.size() - 1];
-  return joint == '.' || (joint == '_' && ending.may_join_with_underscore);
+  if (joint == '.') return true;
+  // "gate_up_proj_scales", but not torchao's "up_proj._weight_scale".
+  return joint == '_' && ending.may_join_with_underscore && name[name.size() - ending.text.size() - 2] != '.';
 }
 
 }  // namespace
