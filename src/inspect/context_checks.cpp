@@ -182,9 +182,12 @@ void check_tokenizer_length(const Subject& subject, Report& report) {
 
 std::int64_t windowed_layers(const Report& report) {
   std::int64_t count = 0;
-  for (const auto& layer : report.spec->layers)
-    if (const auto* attention = std::get_if<model::Attention>(&layer.mixer); attention)
-      count += attention->window_tokens.has_value();
+  for (const auto& layer : report.spec->layers) {
+    if (const auto* attention = std::get_if<model::Attention>(&layer.mixer))
+      count += attention->window_tokens || attention->chunk_tokens;
+    else if (const auto* latent = std::get_if<model::Latent>(&layer.mixer))
+      count += latent->window_tokens.has_value();
+  }
   return count;
 }
 

@@ -72,11 +72,13 @@ struct LayerRun {
   int first = 0, count = 0;
   model::Layer layer;
   Bytes kv_bytes_per_token;  // of one such layer
+  Bytes state_bytes;         // of one such layer and sequence
 };
 
 struct KvCache {
   DType dtype = DType::kBF16;
   Bytes bytes_per_token, growing_bytes_per_token, without_gqa_bytes_per_token;
+  Bytes indexer_bytes_per_token, state_bytes_per_sequence;
   std::int64_t sequence_tokens = 0;         // 0: no length is known
   std::optional<Bytes> bytes_per_sequence;  // empty when it does not fit 63 bits
 };

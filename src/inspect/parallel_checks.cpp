@@ -88,6 +88,7 @@ class Collector {
       const std::int64_t whole = head_dim > 0 ? blocks_.input / std::gcd(blocks_.input, head_dim) : 1;
       add("query heads", heads, whole, false);
     }
+    for (const std::int64_t heads : state_heads_) add("heads of the recurrent state", heads, 1, false);
     for (const std::int64_t width : dense_widths_)
       add("feed-forward width", width, std::lcm(blocks_.output, blocks_.input), false);
     for (const std::int64_t width : expert_widths_) add("expert width", width, blocks_.expert, true);
@@ -115,19 +116,27 @@ class Collector {
   void read_spec(const model::ModelSpec& spec) {
     for (const model::Layer& layer : spec.layers) {
       if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) {
-        add_query_heads(attention->q_heads, attention->head_dim);
+        add_query_heads(attention->q_heads, attention->value_dim());
         add_kv_heads(attention->kv_heads, attention->head_dim);
       } else if (const auto* latent = std::get_if<model::Latent>(&layer.mixer)) {
         add_query_heads(latent->q_heads, latent->v_head_dim);
         shards_.has_latent = true;
+      } else if (const auto* state = std::get_if<model::State>(&layer.mixer)) {
+        add_state(*state);
       }
+      for (const model::State& state : layer.side_states) add_state(state);
       if (layer.ffn.kind == model::FfnKind::kDense) add_distinct(dense_widths_, layer.ffn.intermediate_size);
       if (layer.ffn.kind == model::FfnKind::kMoe) {
         add_distinct(expert_widths_, layer.ffn.expert_intermediate_size);
         shards_.experts = std::max<std::int64_t>(shards_.experts, layer.ffn.experts);
+        // vLLM splits shared experts like a dense layer, whatever the routed ones do.
+        add_distinct(dense_widths_, layer.ffn.shared_intermediate_size);
       }
     }
   }
+
+  // Convolutions are split by channels, which are many; only heads can stand in the way.
+  void add_state(const model::State& state) { add_distinct(state_heads_, state.heads); }
 
   void read_config() {
     const auto heads = count_in(figures_, {"num_attention_heads", "n_head", "n_heads", "num_heads"});
@@ -172,7 +181,7 @@ class Collector {
   Blocks blocks_;
   Shards shards_;
   std::vector<std::pair<std::int64_t, std::int64_t>> q_heads_;  // heads, head_dim
-  std::vector<std::int64_t> dense_widths_, expert_widths_;
+  std::vector<std::int64_t> dense_widths_, expert_widths_, state_heads_;
 };
 
 /// Why a count cannot be split over `ranks`; empty when it can.

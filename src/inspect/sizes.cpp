@@ -50,13 +50,11 @@ void add_to(std::vector<Group>& groups, std::string_view name, std::int64_t para
 }
 
 void count_from_spec(const model::ModelSpec& spec, Parameters& parameters) {
-  std::int64_t total = 0;
-  for (const auto& weight : model::expected_weights(spec)) {
-    if (!weight.is_parameter) continue;
-    total += weight.elements();
-    add_to(parameters.by_group, group_of(weight.hf_name), weight.elements());
-  }
-  parameters.total = total;
+  parameters.total = model::count_parameters(spec);
+  if (!parameters.total) return;
+  for (const auto& weight : spec.weights)
+    if (weight.is_parameter && weight.group != model::WeightGroup::kMtp)
+      add_to(parameters.by_group, model::to_string(weight.group), weight.elements());
 }
 
 // Plain tensors are counted as they stand, but for a tied head's second copy and buffers.
@@ -109,7 +107,7 @@ void count_parameters(const Subject& subject, Report& report) {
     count_quantized(subject, report, parameters);
   else if (has_weights)
     count_from_headers(subject, report, parameters);
-  else if (report.spec && report.spec->encoders.empty())
+  else if (report.spec && report.spec->has_all_weights)
     count_from_spec(*report.spec, parameters);
   else if (report.spec)
     report.findings.push_back({"ENCODER_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
@@ -118,16 +116,12 @@ void count_parameters(const Subject& subject, Report& report) {
                                "not known; layers and KV cache are those "
                                "of the language model",
                                "give the weight files: their headers hold the exact count"});
-  if (report.spec) parameters.mtp = 0;  // the families read here have no multi-token prediction layers
-  const bool is_dense =
-      report.spec && std::all_of(report.spec->layers.begin(), report.spec->layers.end(),
-                                 [](const auto& layer) { return layer.ffn.kind != model::FfnKind::kMoe; });
-  if (!is_dense || !parameters.total) return;
-  parameters.active = parameters.total;
-  std::int64_t embedding = 0;
-  for (const Group& group : parameters.by_group)
-    if (group.group == "embedding") embedding = group.parameters;
-  parameters.active_without_embedding = *parameters.total - embedding;
+  if (!report.spec) return;
+  parameters.mtp = 0;
+  for (const auto& weight : report.spec->weights)
+    if (weight.group == model::WeightGroup::kMtp && weight.is_parameter) *parameters.mtp += weight.elements();
+  parameters.active = model::count_active_parameters(*report.spec, true);
+  parameters.active_without_embedding = model::count_active_parameters(*report.spec, false);
 }
 
 void measure_stored(const Subject& subject, Weights& weights) {

@@ -10,16 +10,13 @@
 #include "memory/kv_cache.h"
 
 namespace plimsoll::inspect {
-namespace {
-
-std::optional<std::int64_t> window_of(const model::Layer& layer) {
-  const auto* attention = std::get_if<model::Attention>(&layer.mixer);
-  return attention ? attention->window_tokens : std::nullopt;
+DType activation_dtype(const model::ModelSpec& spec) {
+  // Engines compute in 16 bit unless the model is declared in 32.
+  return spec.declared_dtype.value_or(DType::kBF16) == DType::kF32 ? DType::kF32 : DType::kBF16;
 }
 
-}  // namespace
-
-Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_dtype) {
+Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_dtype,
+                                         DType activation_dtype) {
   std::vector<LayerRun> runs;
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     if (!runs.empty() && runs.back().layer == spec.layers[i]) {
@@ -27,7 +24,8 @@ Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_
       continue;
     }
     PLIMSOLL_TRY(const Bytes bytes, memory::kv_layer_bytes_per_token(spec.layers[i], kv_dtype));
-    runs.push_back({static_cast<int>(i), 1, spec.layers[i], bytes});
+    PLIMSOLL_TRY(const Bytes state, memory::state_layer_bytes(spec.layers[i], activation_dtype));
+    runs.push_back({static_cast<int>(i), 1, spec.layers[i], bytes, state});
   }
   return runs;
 }
@@ -55,24 +53,27 @@ Status measure_kv_cache(const Subject& subject, Report& report) {
   const std::int64_t block = info(dtype).block_elements;
   for (const auto& layer : report.spec->layers)
     if (const auto* attention = std::get_if<model::Attention>(&layer.mixer);
-        attention && attention->head_dim % block != 0)
+        attention && (attention->head_dim % block != 0 || attention->value_dim() % block != 0))
       return fail(ErrorCode::kUsage,
                   fmt::format("heads of {} do not fill blocks of {} elements", attention->head_dim, block),
                   "--kv-cache-dtype", "choose another type");
-  PLIMSOLL_TRY(report.layers, layer_runs(*report.spec, dtype));
   KvCache cache;
   cache.dtype = dtype;
+  const DType activations = activation_dtype(*report.spec);
+  PLIMSOLL_TRY(report.layers, layer_runs(*report.spec, dtype, activations));
   PLIMSOLL_TRY(cache.bytes_per_token, memory::kv_bytes_per_token(*report.spec, dtype));
   cache.without_gqa_bytes_per_token = memory::kv_bytes_per_token_without_gqa(*report.spec, dtype);
   cache.sequence_tokens = subject.options.sequence_tokens.value_or(report.context.native_tokens.value_or(0));
   std::optional<std::int64_t> sequence_bytes = 0;
   for (const LayerRun& run : report.layers) {
-    const auto window = window_of(run.layer);
-    const Bytes bytes = run.kv_bytes_per_token * run.count;
-    if (!window) cache.growing_bytes_per_token += bytes;
-    const std::int64_t tokens = std::min(cache.sequence_tokens, window.value_or(cache.sequence_tokens));
-    const auto run_bytes = checked_product(bytes.value, tokens);
-    sequence_bytes = sequence_bytes && run_bytes ? checked_sum(*sequence_bytes, *run_bytes) : std::nullopt;
+    PLIMSOLL_TRY(const Bytes growing, memory::kv_layer_growing_bytes_per_token(run.layer, dtype));
+    PLIMSOLL_TRY(const Bytes index_keys, memory::indexer_layer_bytes_per_token(run.layer, dtype));
+    cache.growing_bytes_per_token += growing * run.count;
+    cache.indexer_bytes_per_token += index_keys * run.count;
+    cache.state_bytes_per_sequence += run.state_bytes * run.count;
+    const auto layer = memory::layer_bytes_per_sequence(run.layer, dtype, activations, cache.sequence_tokens);
+    const auto all = layer ? checked_product(layer->value, run.count) : std::nullopt;
+    sequence_bytes = sequence_bytes && all ? checked_sum(*sequence_bytes, *all) : std::nullopt;
   }
   if (sequence_bytes) cache.bytes_per_sequence = Bytes(*sequence_bytes);
   report.kv_cache = cache;

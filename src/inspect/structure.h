@@ -10,7 +10,11 @@
 namespace plimsoll::inspect {
 
 /// The spec's layers as runs of equal neighbours.
-Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_dtype);
+Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_dtype,
+                                         DType activation_dtype);
+
+/// The type that activations, and states without a declared one, are kept in.
+DType activation_dtype(const model::ModelSpec& spec);
 
 /// The type that keys and values are cached in. `auto` is the model's own type where that has 16 bits, else
 /// bf16 (f16 for GGUF). Errors: kUsage for a spelling that is no type.

@@ -4,14 +4,23 @@
 #include "model/families/families.h"
 
 namespace plimsoll::model {
+namespace {
+
+constexpr std::array kFamilies{
+    Family{"LlamaForCausalLM", "llama", "llama", llama_from_config, llama_from_gguf},
+    Family{"MistralForCausalLM", "mistral", "", mistral_from_config, nullptr},  // its GGUFs say "llama"
+    Family{"Qwen2ForCausalLM", "qwen2", "qwen2", qwen2_from_config, qwen2_from_gguf},
+    Family{"Qwen2MoeForCausalLM", "qwen2_moe", "", qwen2_moe_from_config, nullptr},
+    Family{"Qwen3ForCausalLM", "qwen3", "qwen3", qwen3_from_config, qwen3_from_gguf},
+    Family{"Qwen3MoeForCausalLM", "qwen3_moe", "", qwen3_moe_from_config, nullptr},
+    Family{"DeepseekV3ForCausalLM", "deepseek_v3", "", deepseek_v3_from_config, nullptr},
+    Family{"", "kimi_k2", "", deepseek_v3_from_config, nullptr},  // says DeepseekV3ForCausalLM
+    Family{"DeepseekV32ForCausalLM", "deepseek_v32", "", deepseek_v32_from_config, nullptr},
+};
+
+}  // namespace
 
 std::span<const Family> families() {
-  static constexpr std::array<Family, 4> kFamilies{{
-      {"LlamaForCausalLM", "llama", "llama", llama_from_config, llama_from_gguf},
-      {"MistralForCausalLM", "mistral", "", mistral_from_config, nullptr},  // its GGUFs say "llama"
-      {"Qwen2ForCausalLM", "qwen2", "qwen2", qwen2_from_config, qwen2_from_gguf},
-      {"Qwen3ForCausalLM", "qwen3", "qwen3", qwen3_from_config, qwen3_from_gguf},
-  }};
   return kFamilies;
 }
 
