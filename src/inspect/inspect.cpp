@@ -11,6 +11,7 @@
 
 #include "facts/catalogue.h"
 #include "inspect/config_checks.h"
+#include "inspect/multimodal.h"
 #include "inspect/sizes.h"
 #include "inspect/structure.h"
 #include "inspect/subject.h"
@@ -57,18 +58,6 @@ std::optional<std::string> license_of(const artifact::Artifact& artifact) {
   return card->substr(begin, stop - begin);
 }
 
-Json multimodal_of(const Subject& subject) {
-  const Json& config = subject.artifact.config();
-  Json inputs = Json::array();
-  inputs.push_back("text");
-  if (config["vision_config"].is_object()) inputs.push_back("image");
-  if (config["audio_config"].is_object()) inputs.push_back("audio");
-  const bool is_text_only = inputs.size() == 1;
-  return Json::object({{"inputs", std::move(inputs)},
-                       {"examples", is_text_only ? Json::array() : Json()},
-                       {"processor_known", is_text_only ? Json() : Json(false)}});
-}
-
 void name_model(const Subject& subject, Report& report) {
   const artifact::Artifact& artifact = subject.artifact;
   report.commit = artifact.commit();
@@ -98,7 +87,7 @@ Status run_checks(const Subject& subject, Report& report) {
   measure_sizes(subject, report);
   check_weights(subject, report);
   check_tokens(subject, report);
-  report.multimodal = multimodal_of(subject);
+  read_multimodal(subject, report);
   if (subject.options.is_deep) {
     Findings deep = artifact::deep_findings(subject.artifact);
     report.findings.insert(report.findings.end(), std::make_move_iterator(deep.begin()),
