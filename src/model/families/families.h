@@ -42,6 +42,10 @@ ModelSpec qwen2_moe_from_config(KeyReader& keys);
 ModelSpec qwen3_moe_from_config(KeyReader& keys);
 ModelSpec deepseek_v3_from_config(KeyReader& keys);
 ModelSpec deepseek_v32_from_config(KeyReader& keys);
+ModelSpec qwen3_next_from_config(KeyReader& keys);
+ModelSpec qwen3_5_from_config(KeyReader& keys);
+ModelSpec qwen3_5_moe_from_config(KeyReader& keys);
+ModelSpec qwen4_exp_from_config(KeyReader& keys);
 
 /// Windows of Qwen 2, 3 and their mixtures: layer_types, or use_sliding_window from max_window_layers on.
 void read_qwen_windows(KeyReader& keys, ModelSpec& spec);

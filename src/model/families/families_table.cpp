@@ -16,6 +16,10 @@ constexpr std::array kFamilies{
     Family{"DeepseekV3ForCausalLM", "deepseek_v3", "", deepseek_v3_from_config, nullptr},
     Family{"", "kimi_k2", "", deepseek_v3_from_config, nullptr},  // says DeepseekV3ForCausalLM
     Family{"DeepseekV32ForCausalLM", "deepseek_v32", "", deepseek_v32_from_config, nullptr},
+    Family{"Qwen3NextForCausalLM", "qwen3_next", "", qwen3_next_from_config, nullptr},
+    Family{"Qwen3_5ForCausalLM", "qwen3_5_text", "", qwen3_5_from_config, nullptr},
+    Family{"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", "", qwen3_5_moe_from_config, nullptr},
+    Family{"Qwen4ExpForCausalLM", "qwen4_exp_text", "", qwen4_exp_from_config, nullptr},
 };
 
 }  // namespace
