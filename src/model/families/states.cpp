@@ -92,7 +92,7 @@ void write_mamba(SpecWriter& writer, const Mamba& mamba, std::string_view prefix
       scan("c_layernorm.weight", {mamba.states});
     }
   }
-  writer.linear(Group::kState, at + "out_proj", width, inner, mamba.has_bias);
+  writer.linear(Group::kState, at + "out_proj", width, inner, mamba.has_output_bias);
 }
 
 std::int64_t read_time_rank(KeyReader& keys, std::string_view key, int hidden_size) {
@@ -110,7 +110,7 @@ Mamba read_mamba2(KeyReader& keys, int hidden_size, const Mamba& defaults) {
   mamba.states = keys.count("mamba_d_state", kMaxWidth, defaults.states);
   mamba.kernel = keys.count("mamba_d_conv", kMaxKernel, defaults.kernel);
   mamba.has_convolution_bias = keys.flag("mamba_conv_bias", true);
-  mamba.has_bias = keys.flag("mamba_proj_bias", false);
+  mamba.has_bias = mamba.has_output_bias = keys.flag("mamba_proj_bias", false);
   return mamba;
 }
 

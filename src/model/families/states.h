@@ -41,7 +41,8 @@ struct Mamba {
   std::int64_t time_rank = 0;  // Mamba 1: rank of the step's projection
   int heads = 0;               // Mamba 2; 0: Mamba 1
   int groups = 1;              // Mamba 2: heads that share B and C
-  bool has_bias = false;       // in and out projections
+  bool has_bias = false;       // of the projection in
+  bool has_output_bias = false;
   bool has_convolution_bias = true;
   bool has_gated_norm = true;        // Mamba 2: a norm before the output projection
   bool has_selection_norms = false;  // Mamba 1: norms of the step, B and C (Jamba)
