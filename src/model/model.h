@@ -184,6 +184,7 @@ struct Weight {
   int copies = 1;                   // as many of one shape: experts
   bool is_optional = false;         // may be absent from the file (kRopeFrequencies of GGUF)
   bool is_parameter = true;         // counts as a parameter (buffers do not)
+  std::optional<DType> dtype = {};  // stored in it whatever the model's is (integers of a hash)
   bool is_linear = false;           // a matrix that quantization takes (embeddings, norms, biases are none)
 
   /// Product of the shape; read_spec bounds the figures of a config so that it fits 63 bits with copies.
