@@ -42,7 +42,8 @@ class Driver:
 
     def environment(self, token: str = "", **more: str) -> dict[str, str]:
         settings = {"PATH": os.environ["PATH"], "HOME": str(self.home), "HF_HOME": str(self.home / "hf"),
-                    "HF_ENDPOINT": self.hub.endpoint, "HF_HUB_ETAG_TIMEOUT": "2", "HF_HUB_DOWNLOAD_TIMEOUT": "2"}
+                    "HF_ENDPOINT": self.hub.endpoint, "HF_HUB_ETAG_TIMEOUT": "2", "HF_HUB_DOWNLOAD_TIMEOUT": "2",
+                    "PLIMSOLL_HUB_MAX_WAIT_S": "1"}
         return settings | ({"HF_TOKEN": token} if token else {}) | more
 
     def __call__(self, *arguments: str, token: str = "", user: int | None = None, **environment: str):
