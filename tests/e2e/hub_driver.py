@@ -46,10 +46,11 @@ class Driver:
                     "PLIMSOLL_HUB_MAX_WAIT_S": "1"}
         return settings | ({"HF_TOKEN": token} if token else {}) | more
 
-    def __call__(self, *arguments: str, token: str = "", user: int | None = None, **environment: str):
+    def __call__(self, *arguments: str, token: str = "", user: int | None = None, stdin: str = "",
+                 **environment: str):
         before = set(os.listdir(self.home.parent)) | {self.home.name}
         done = subprocess.run([self.binary, *arguments], env=self.environment(token, **environment), cwd=self.home,
-                              user=user, capture_output=True, timeout=60)
+                              user=user, input=stdin.encode(), capture_output=True, timeout=60)
         done.stdout, done.stderr = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
         assert done.returncode in (0, 1, 2, 3, 4, 5), (done.returncode, done.stderr)
         assert TOKEN not in done.stdout + done.stderr

@@ -50,6 +50,7 @@ class Fault:
     host: str | None
     method: str | None
     times: int | None
+    acted: int = 0
 
     def meets(self, request: Request) -> bool:
         return (self.times != 0 and self.host in (None, request.host) and self.method in (None, request.method)
@@ -70,6 +71,7 @@ class Hub:
         self.uses_resolve_cache = True  # small files come by one more redirect on the hub itself
         self.compresses = True  # text is sent as gzip to who accepts it
         self.closing = threading.Event()
+        self.open_now = self.open_at_most = 0  # requests under way at one time
         self._lock = threading.Lock()
         self._scheme = "https" if tls else "http"
         self._servers = {host: self._listen(host, tls) for host in ("hub", "cdn")}
@@ -111,19 +113,26 @@ class Hub:
         self.repos[new], self.renamed[old] = repo, new
 
     def fault(self, change, path: str = "", host: str | None = None, method: str | None = None,
-              times: int | None = None) -> None:
+              times: int | None = None) -> Fault:
         """From now on, `change` acts on the next `times` requests whose target holds the pattern `path`."""
         self.faults.append(Fault(change, re.compile(path), host, method, times))
+        return self.faults[-1]
 
     def changed(self, request: Request, answer: Answer) -> Answer:
         for fault in self.faults:
             with self._lock:
                 if not fault.meets(request):
                     continue
+                fault.acted += 1
                 if fault.times:
                     fault.times -= 1
             answer = fault.change(request, answer)
         return answer
+
+    def count(self, change: int) -> None:
+        with self._lock:
+            self.open_now += change
+            self.open_at_most = max(self.open_at_most, self.open_now)
 
     def seen(self, path: str = "", host: str | None = None, method: str | None = None) -> list[Request]:
         """The requests so far whose target holds the pattern `path`."""
@@ -313,7 +322,11 @@ class Handler(BaseHTTPRequestHandler):
             pass  # the client left: some tests make it, and what it saw is theirs to judge
 
     def do_GET(self):
-        self.respond()
+        self.hub.count(1)
+        try:
+            self.respond()
+        finally:
+            self.hub.count(-1)
 
     do_HEAD = do_POST = do_GET
 

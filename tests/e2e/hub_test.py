@@ -315,6 +315,13 @@ def test_a_pull_that_was_killed_goes_on_where_it_was(ask, hub, golden):
     assert not list(ask.cache.rglob("*.incomplete"))
 
 
+def test_files_come_several_at_once_and_not_all(ask, hub):
+    hub.repo(NAME, {f"part-{number:03}.bin": bytes([number]) * 30_000 for number in range(60)})
+    hub.fault(faults.changed(piece=10_000, pause_s=0.02), host="cdn")
+    assert ask("pull", NAME).returncode == 0
+    assert 1 < hub.open_at_most <= 16
+
+
 def test_two_pulls_at_once(ask, hub, golden):
     repo = hub.repo(NAME, odd_model(golden))
     hub.fault(faults.changed(piece=20_000, pause_s=0.02), host="cdn")
@@ -326,6 +333,24 @@ def test_two_pulls_at_once(ask, hub, golden):
     sha = repo.branches["main"]
     for path, file in repo.commits[sha].items():
         assert (ask.snapshot(NAME, sha) / path).read_bytes() == file.read(0, file.size)
+
+
+def test_other_verbs_take_the_same_names(ask, hub, golden):
+    files = model_files(golden("models/llama_plain"))
+    hub.repo(NAME, files)
+    planned = ask.document("plan", NAME, "--gpu", "H100", expected=(0, 1))
+    assert hub.sent(host="cdn") <= 100_001 and planned["rows"]
+    line = '{"prompt_token_ids": [1, 5, 9], "max_tokens": 4, "temperature": 0, "ignore_eos": true}\n'
+    early = ask("generate", NAME, "--jsonl", stdin=line)
+    assert early.returncode == 0 or "pull" in early.stderr
+    assert ask("pull", NAME).returncode == 0
+    folder = ask.home / "folder"
+    folder.mkdir()
+    for path, content in files.items():
+        (folder / path).write_bytes(content)
+    there = ask("generate", NAME, "--jsonl", stdin=line, HF_HUB_OFFLINE="1")
+    here = ask("generate", str(folder), "--jsonl", stdin=line)
+    assert (there.returncode, there.stdout) == (0, here.stdout), there.stderr
 
 
 # Pinned. ----------------------------------------------------------------------------------------------------------
