@@ -54,7 +54,7 @@ THIRD_PARTY = {
     "fmt/": r".+\.cpp",
     "openssl/": r"base/hash\.cpp|http/.+\.cpp",
     "boost/": r"http/.+\.cpp",
-    "curl/": r"artifact/hub\w*\.cpp",
+    "curl/": r"artifact/hub/\w+\.cpp",
     "CLI/": r"cli/.+\.cpp",
     "pcre2.h": r"text/.+\.cpp",
     "utf8proc.h": r"text/.+\.cpp",
