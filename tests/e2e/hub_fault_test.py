@@ -148,7 +148,7 @@ def with_field(field: str, value):
 TREE, INFO = {"path": "/tree/"}, {"path": "/api/models/[^/]+/[^/]+(/revision/[^/]+)?$"}
 REFUSED = {
     # name: (fault, where it acts, what the advice has to hold)
-    "a byte of a shard is wrong": (faults.changed(flipped=50_000), {"host": "cdn"}, ("sha256", "model-0000")),
+    "a byte of a shard is wrong": (faults.changed(flipped=50_000), {"host": "cdn"}, ("digest|sha256", "model-0000")),
     "a byte of a small file is wrong": (faults.changed(flipped=20), {"path": "cache/.*config.json"}, ("config.json",)),
     "another tag of the shard": (faults.header("X-Linked-Etag", f'"{OTHER}"'), {"path": "/resolve/.*model-00003"},
                                  ("model-00003",)),
@@ -199,8 +199,8 @@ REFUSED = {
     "lfs of another kind": (with_field("lfs", [1]), TREE, ()),
     "redirect to itself": (faults.redirect(lambda request: request.target), {}, ("redirect",)),
     "redirect without end": (faults.redirect(lambda request: request.target + "x"), {"path": "resolve"}, ("redirect",)),
-    "redirect to a file": (faults.redirect("file:///etc/passwd"), {"path": "/resolve/"}, ("file:",)),
-    "redirect to another scheme": (faults.redirect("ftp://127.0.0.1/x"), {"path": "/resolve/"}, ("ftp:",)),
+    "redirect to a file": (faults.redirect("file:///etc/passwd"), {"path": "/resolve/"}, ("redirect",)),
+    "redirect to another scheme": (faults.redirect("ftp://127.0.0.1/x"), {"path": "/resolve/"}, ("redirect",)),
     "redirect to nowhere": (faults.redirect(""), {"path": "/resolve/"}, ()),
     "redirect with a password": (faults.redirect("http://a:b@127.0.0.1:9/x"), {"path": "/resolve/"}, ()),
     "redirect to a closed door": (faults.redirect("http://127.0.0.1:9/x"), {"path": "/resolve/"}, ("127.0.0.1:9",)),
@@ -231,7 +231,7 @@ def test_refused_where_only_headers_are_read(ask, hub, name):
 
 
 def test_silence_ends(ask, hub):
-    hub.fault(faults.changed(stall_after=10_000), host="cdn")
+    hub.fault(faults.changed(stall_after=0), host="cdn")
     ask.refused("pull", NAME, says=("HF_HUB_DOWNLOAD_TIMEOUT|time",), HF_HUB_DOWNLOAD_TIMEOUT="1")
 
 

@@ -77,10 +77,8 @@ class Hub:
         self._servers = {host: self._listen(host, tls) for host in ("hub", "cdn")}
         self.endpoint, self.cdn = (self._url(host) for host in ("hub", "cdn"))
 
-    def _listen(self, host: str, tls) -> ThreadingHTTPServer:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"hub": self, "host": host}))
-        server.daemon_threads = True
-        server.block_on_close = False
+    def _listen(self, host: str, tls) -> "Listener":
+        server = Listener(("127.0.0.1", 0), type("Handler", (Handler,), {"hub": self, "host": host}))
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*tls)
@@ -304,6 +302,12 @@ def part_of(file: File, request: Request) -> Answer:
         return Answer(416, {"Content-Range": f"bytes */{file.size}"})
     content_range = f"bytes {start}-{end - 1}/{file.size}"
     return Answer(206, {"Accept-Ranges": "bytes", "Content-Range": content_range}, Slice(file, start, end - start))
+
+
+class Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128  # with the library's 5, a client of many connections waits a second for its ninth
 
 
 class Handler(BaseHTTPRequestHandler):
