@@ -18,13 +18,15 @@ def model_files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if not NO_MODEL_FILES.search(path.name)}
 
 
-def listing(folder: Path) -> dict[str, str]:
-    """Every path below a folder: where a link points, what a file holds."""
+def listing(folder: Path) -> dict:
+    """Every path below a folder: where a link points, what a file holds; of kept listings, what they say."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink():
             found[name] = f"-> {path.readlink()}"
+        elif path.parent.name == "trees":
+            found[name] = json.loads(path.read_text())
         elif path.is_file():
             found[name] = path.read_bytes().hex()[:4000] + f" {path.stat().st_size}"
     return found
