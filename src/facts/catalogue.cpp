@@ -66,4 +66,9 @@ const CatalogueEntry* find_catalogue(std::string_view id) {
   return nullptr;
 }
 
+std::optional<Json> catalogue_config(std::string_view id) {
+  const CatalogueEntry* entry = find_catalogue(id);
+  return entry ? std::optional(entry->config_json()) : std::nullopt;
+}
+
 }  // namespace plimsoll::facts

@@ -4,6 +4,7 @@
 // source. Constants; any thread may call.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -26,5 +27,8 @@ std::span<const CatalogueEntry> catalogue();
 
 /// The entry of `org/name`; case does not count; `@revision` behind it is ignored. Null when not known.
 const CatalogueEntry* find_catalogue(std::string_view id);
+
+/// The config of `org/name[@revision]`, as artifact::open asks for it when no hub answers.
+std::optional<Json> catalogue_config(std::string_view id);
 
 }  // namespace plimsoll::facts
