@@ -120,16 +120,16 @@ enum class Need {
 
 struct OpenOptions {
   Need need = Need::kHeaders;
-  std::string lock;             // path of a lock record that MODEL is held against
+  std::string lock{};           // path of a lock record that MODEL is held against
   bool checks_digests = false;  // of a lock record: reads every file
   /// The config of an id that is known without a network (facts::catalogue_config); asked when the hub cannot
   /// be reached or does not give its files.
-  std::function<std::optional<Json>(std::string_view id)> catalogue;
+  std::function<std::optional<Json>(std::string_view id)> catalogue{};
 };
 
-/// Opens MODEL: a folder, a .gguf file, a lone *.json config, a lone tokenizer file, a lock record (lock.h), or
-/// org/name[@revision] of a hub (hub/open_hub.h; `pull` is hub/pull.h).
-/// Errors: kMalformed when the path does not exist or is none of these; kNetwork from the hub.
+/// Opens MODEL: a folder, a .gguf file, a lone *.json config, a lone tokenizer file, a lock record (lock.h),
+/// or org/name[@revision] of a hub (hub/open_hub.h; `pull` is hub/pull.h). Errors: kMalformed when the path
+/// does not exist or is none of these; kNetwork from the hub.
 Result<std::shared_ptr<const Artifact>> open(const std::string& model, const OpenOptions& options = {});
 
 /// An artifact that is no more than a config, for models known by their config's facts alone. `source` stands

@@ -94,6 +94,13 @@ bool HubCache::is_known_absent(std::string_view commit, std::string_view path) c
   return fs::exists(folder_ + "/.no_exist/" + std::string(commit) + "/" + std::string(path), error);
 }
 
+void HubCache::note_absent(std::string_view commit, std::string_view path) const {
+  if (!is_commit(commit) || !is_safe_name(path)) return;
+  const fs::path place = folder_ + "/.no_exist/" + std::string(commit) + "/" + std::string(path);
+  if (make_folder(place.parent_path()) && !write_file(place.string(), ""))
+    log_debug("the hub cache cannot be written");
+}
+
 Status HubCache::prepare(std::string_view commit, std::string_view path) const {
   const fs::path place = snapshot(commit) + "/" + std::string(path);
   PLIMSOLL_TRY_VOID(make_folder(place.parent_path()));
@@ -104,7 +111,8 @@ Status HubCache::prepare(std::string_view commit, std::string_view path) const {
   return {};
 }
 
-Status HubCache::show(std::string_view commit, std::string_view path, std::string_view etag, bool is_new) const {
+Status HubCache::show(std::string_view commit, std::string_view path, std::string_view etag,
+                      bool is_new) const {
   const fs::path place = snapshot(commit) + "/" + std::string(path);
   const fs::path source = blob(etag);
   std::error_code error;
@@ -119,6 +127,8 @@ Status HubCache::show(std::string_view commit, std::string_view path, std::strin
     fs::create_symlink(target, fresh, error);
     if (!error) fs::rename(fresh, place, error);
     if (!error) return {};
+    std::error_code ignored;
+    fs::remove(fresh, ignored);
     log_debug("no link could be made in the hub cache: " + error.message());
   }
   // A blob that was there before may be shown elsewhere too.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does the shared cache of hub files keep what? The layout of huggingface_hub, in both directions: blobs
-// by digest, snapshots of links by commit, refs, files known to be absent, listings. Writing is best effort
-// where a read-only cache must work. A value; several processes may use one cache at once.
-// Format: docs/formats/hub.md, section 3.
+// Where does the shared cache of hub files keep what? The layout of huggingface_hub, in both directions:
+// blobs by digest, snapshots of links by commit, refs, files known to be absent, listings. Writing is best
+// effort where a read-only cache must work. A value; several processes may use one cache at once. Format:
+// docs/formats/hub.md, section 3.
 #pragma once
 
 #include <optional>
@@ -36,6 +36,7 @@ class HubCache {
   void keep_tree(std::string_view commit, const std::vector<HubFile>& files) const;
 
   bool is_known_absent(std::string_view commit, std::string_view path) const;
+  void note_absent(std::string_view commit, std::string_view path) const;
 
   /// Makes the folders that a file of `commit` needs, and CACHEDIR.TAG.
   /// Errors: kUsage when the cache cannot be written.

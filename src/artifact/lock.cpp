@@ -47,7 +47,8 @@ Result<LockedFile> read_file_entry(const Json& entry, std::string_view source, s
   const std::string pointer = fmt::format("/files/{}", index);
   LockedFile file;
   file.path = text_in(entry["path"]);
-  if (!is_safe_name(file.path)) return refuse("the path is none inside a model's folder", source, pointer + "/path");
+  if (!is_safe_name(file.path))
+    return refuse("the path is none inside a model's folder", source, pointer + "/path");
   const auto bytes = entry["bytes"].as_integer();
   if (!bytes || *bytes < 0) return refuse("the size is no number of bytes", source, pointer + "/bytes");
   file.bytes = *bytes;
@@ -69,7 +70,8 @@ Finding mismatch(const LockRecord& record, const std::string& path, std::string 
 // Without tensor bytes only the small files are really here; the rest are stand-ins of the right size.
 bool is_here(const Artifact& artifact, const File& file) {
   if (artifact.has_tensor_bytes()) return true;
-  const bool is_large = file.role == FileRole::kWeights || file.role == FileRole::kCode || file.role == FileRole::kOther;
+  const bool is_large =
+      file.role == FileRole::kWeights || file.role == FileRole::kCode || file.role == FileRole::kOther;
   return !is_large && file.path.find('/') == std::string::npos;
 }
 
@@ -84,8 +86,8 @@ std::string path_of(const Artifact& artifact, const File& file) {
 Json to_json(const LockRecord& record) {
   Json files = Json::array();
   for (const LockedFile& file : record.files)
-    files.push_back(Json::object(
-        {{"path", file.path}, {"bytes", file.bytes}, {"sha256", text_or_null(file.sha256)}}));
+    files.push_back(
+        Json::object({{"path", file.path}, {"bytes", file.bytes}, {"sha256", text_or_null(file.sha256)}}));
   return Json::object({{"schema", kSchema},
                        {"repo", record.repo},
                        {"revision", text_or_null(record.revision)},
@@ -155,16 +157,16 @@ Findings check_lock(const LockRecord& record, const Artifact& artifact, bool rea
   for (const LockedFile& locked : record.files) {
     const auto found = here.find(locked.path);
     if (found == here.end()) {
-      findings.push_back(mismatch(record, locked.path,
-                                  fmt::format("the lock record names this file of {} bytes, and it is absent",
-                                              locked.bytes)));
+      findings.push_back(mismatch(
+          record, locked.path,
+          fmt::format("the lock record names this file of {} bytes, and it is absent", locked.bytes)));
       continue;
     }
     const File& file = *found->second;
     if (file.bytes.value != locked.bytes) {
-      findings.push_back(mismatch(record, locked.path,
-                                  fmt::format("the lock record gives {} bytes, the file has {}", locked.bytes,
-                                              file.bytes.value)));
+      findings.push_back(mismatch(
+          record, locked.path,
+          fmt::format("the lock record gives {} bytes, the file has {}", locked.bytes, file.bytes.value)));
       continue;
     }
     if (locked.sha256.empty()) continue;
@@ -174,9 +176,9 @@ Findings check_lock(const LockRecord& record, const Artifact& artifact, bool rea
       digest = computed ? std::move(*computed) : "none: " + computed.error().message;
     }
     if (!digest.empty() && digest != locked.sha256)
-      findings.push_back(mismatch(record, locked.path,
-                                  fmt::format("the lock record gives sha256 {}, the file has {}", locked.sha256,
-                                              digest)));
+      findings.push_back(
+          mismatch(record, locked.path,
+                   fmt::format("the lock record gives sha256 {}, the file has {}", locked.sha256, digest)));
   }
   return findings;
 }
@@ -185,7 +187,8 @@ std::string chat_template_digest(const Artifact& artifact) {
   std::string text;
   if (auto file = artifact.text_file("chat_template.jinja"))
     text = std::move(*file);
-  else if (const Json& stored = artifact.json_file("tokenizer_config.json")["chat_template"]; stored.is_array()) {
+  else if (const Json& stored = artifact.json_file("tokenizer_config.json")["chat_template"];
+           stored.is_array()) {
     for (const Json& named : stored.items())
       if (text_in(named["name"]) == "default") text = text_in(named["template"]);
   } else {

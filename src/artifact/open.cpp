@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxConfigBytes = 64 * kMiB;
 constexpr const char* kTaken =
-    "give a model folder, a .gguf file, a config.json, a tokenizer file, a lock record, or org/name[@revision] of a "
+    "give a model folder, a .gguf file, a config.json, a tokenizer file, a lock record, or "
+    "org/name[@revision] of a "
     "hub";
 
 void add(ArtifactParts& parts, std::string id, FindingLevel level, FindingKind kind, std::string where,

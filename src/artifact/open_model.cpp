@@ -23,7 +23,8 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(std::filesystem::status(path, error));
 }
 
-Opened held_against(const LockRecord& record, Opened opened, const OpenOptions& options, Findings before = {}) {
+Opened held_against(const LockRecord& record, Opened opened, const OpenOptions& options,
+                    Findings before = {}) {
   if (!opened) return opened;
   ViewParts parts;
   parts.findings = std::move(before);

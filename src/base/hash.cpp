@@ -51,7 +51,8 @@ Digest& Digest::operator=(Digest&&) noexcept = default;
 Digest::~Digest() = default;
 
 void Digest::add(std::span<const std::byte> data) {
-  PLIMSOLL_CHECK(EVP_DigestUpdate(state_->context, data.data(), data.size()) == 1, "a digest takes any bytes");
+  PLIMSOLL_CHECK(EVP_DigestUpdate(state_->context, data.data(), data.size()) == 1,
+                 "a digest takes any bytes");
 }
 
 std::string Digest::finish() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Content digests, to tell whether a file is the one that was meant. A Digest owns its state and may be moved;
-// one thread at a time.
+// Content digests, to tell whether a file is the one that was meant. A Digest owns its state and may be
+// moved; one thread at a time.
 #pragma once
 
 #include <cstddef>

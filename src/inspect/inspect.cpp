@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "facts/catalogue.h"
@@ -20,14 +18,6 @@
 
 namespace plimsoll::inspect {
 namespace {
-
-Result<std::shared_ptr<const artifact::Artifact>> open_model(const std::string& model) {
-  std::error_code error;
-  if (!std::filesystem::exists(model, error))
-    if (const auto* entry = facts::find_catalogue(model))
-      return artifact::from_config(entry->config_json(), model);
-  return artifact::open(model);
-}
 
 std::string config_file_of(const artifact::Artifact& artifact) {
   const auto& files = artifact.files();
@@ -110,7 +100,9 @@ Status run_checks(const Subject& subject, Report& report) {
 }  // namespace
 
 Result<Report> inspect(const std::string& model, const Options& options) {
-  PLIMSOLL_TRY(const auto artifact, open_model(model));
+  PLIMSOLL_TRY(const auto artifact, artifact::open(model, {.lock = options.lock,
+                                                           .checks_digests = options.is_deep,
+                                                           .catalogue = facts::catalogue_config}));
   std::string pointer;
   const Json& figures = artifact->form() == artifact::Form::kGguf
                             ? artifact->config()

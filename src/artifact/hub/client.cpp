@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxRedirects = 8;
 constexpr int kMaxTries = 5;
-constexpr std::int64_t kMaxJson = 64 * kMiB;  // a page of the tree, or all headers of a large model
+constexpr std::int64_t kMaxJson = 64 * kMiB;     // a page of the tree, or all headers of a large model
 constexpr std::int64_t kMaxSkipped = 64 * kMiB;  // read past when a server ignores a range
 
 bool is_redirect(const HttpAnswer& answer) {
@@ -51,6 +51,15 @@ std::optional<std::int64_t> first_of(const HttpAnswer& answer) {
   return number_of(range.substr(0, range.find('-')));
 }
 
+// True for a 206 that says another size of the whole than is known: a newer file under an old name.
+bool is_of_another(const HttpAnswer& answer, std::optional<std::int64_t> size) {
+  const std::string_view range = answer.header("content-range");
+  const std::size_t slash = range.find('/');
+  if (slash == std::string_view::npos) return false;
+  const auto whole = number_of(range.substr(slash + 1));
+  return size && whole && *whole != *size;
+}
+
 // The address of rel="next" in a Link header: <https://...>; rel="next", <...>; rel="last".
 std::string next_page(std::string_view link) {
   while (!link.empty()) {
@@ -74,11 +83,12 @@ HttpAnswer stopped_redirect(std::string reason) {
 
 }  // namespace
 
-Patience::Patience(const HubSettings& settings) : left_(settings.max_wait), pause_(settings.first_pause) {}
+Patience::Patience(const HubSettings& settings)
+    : whole_(settings.max_wait), pause_(settings.first_pause), left_(whole_) {}
 
 bool Patience::waits_after(const HttpAnswer& answer) {
-  const bool is_busy = answer.fault == Fault::kNone &&
-                       (answer.status == 408 || answer.status == 429 || answer.status >= 500);
+  const bool is_busy =
+      answer.fault == Fault::kNone && (answer.status == 408 || answer.status == 429 || answer.status >= 500);
   int most = 0;
   if (is_busy || answer.fault == Fault::kCut) most = kMaxTries;
   if (answer.fault == Fault::kTimeout) most = 2;
@@ -118,11 +128,11 @@ HttpAnswer HubClient::follow(HttpRequest request, bool stops_at_foreign, Url& at
     if (!is_redirect(answer)) return answer;
     const auto next = resolve_url(request.url, answer.header("location"));
     if (!next)
-      return stopped_redirect(fmt::format("{} redirects to an address that is none of http",
-                                          request.url.shown()));
+      return stopped_redirect(
+          fmt::format("{} redirects to an address that is none of http", request.url.shown()));
     if (request.url.scheme == "https" && next->scheme == "http")
-      return stopped_redirect(fmt::format("{} redirects from https to http, which is refused",
-                                          request.url.shown()));
+      return stopped_redirect(
+          fmt::format("{} redirects from https to http, which is refused", request.url.shown()));
     const bool stays = is_hub(*next, endpoint_);
     if (!stays && stops_at_foreign) return answer;
     is_trusted = is_trusted && stays;
@@ -167,8 +177,8 @@ Result<FileHead> HubClient::head(const Asked& asked, Refusal* kind) {
   const auto url = parse_url(settings_.endpoint + "/" + quoted(asked.repo, true) + "/resolve/" +
                              quoted(asked.revision, false) + "/" + quoted(asked.file, true));
   if (!url)
-    return fail(ErrorCode::kNetwork, "asking the hub: the file's name does not fit an address",
-                asked.place(), "check HF_ENDPOINT and the name");
+    return fail(ErrorCode::kNetwork, "asking the hub: the file's name does not fit an address", asked.place(),
+                "check HF_ENDPOINT and the name");
   Patience patience(settings_);
   while (true) {
     HttpRequest request;
@@ -198,7 +208,8 @@ Result<FileHead> HubClient::head(const Asked& asked, Refusal* kind) {
   }
 }
 
-HttpAnswer HubClient::bytes(const Url& location, std::int64_t first, std::int64_t last, const Take& take) {
+HttpAnswer HubClient::bytes(const Url& location, std::int64_t first, std::int64_t last,
+                            std::optional<std::int64_t> size, const Take& take) {
   HttpRequest request;
   request.url = location;
   request.timeout = settings_.download_timeout;
@@ -212,7 +223,7 @@ HttpAnswer HubClient::bytes(const Url& location, std::int64_t first, std::int64_
       follow(std::move(request), false, final_url, [&](const HttpAnswer& head, std::string_view piece) {
         if (at < 0) {
           at = head.status == 206 ? first_of(head).value_or(-1) : 0;
-          is_wrong_range = at != first && head.status == 206;
+          is_wrong_range = head.status == 206 && (at != first || is_of_another(head, size));
           if (is_wrong_range) return false;
         }
         const std::int64_t place = at;
@@ -222,8 +233,8 @@ HttpAnswer HubClient::bytes(const Url& location, std::int64_t first, std::int64_
   if (answer.fault == Fault::kStopped) answer.fault = Fault::kNone;
   if (is_wrong_range) {
     answer.fault = Fault::kOther;
-    answer.reason = fmt::format("{} answers with another range than the one asked for, {}",
-                                final_url.shown(), answer.header("content-range"));
+    answer.reason = fmt::format("{} answers with another range than the one asked for, {}", final_url.shown(),
+                                answer.header("content-range"));
   }
   return answer;
 }
@@ -235,13 +246,15 @@ Result<std::string> HubClient::range(const FileHead& head, std::int64_t first, s
   while (true) {
     std::string text;
     std::int64_t seen = 0;
-    HttpAnswer answer = bytes(head.location, first, last, [&](std::int64_t at, std::string_view piece) {
-      seen = at + static_cast<std::int64_t>(piece.size());
-      if (at < first) piece.remove_prefix(static_cast<std::size_t>(std::min<std::int64_t>(
-                          first - at, static_cast<std::int64_t>(piece.size()))));
-      text += piece.substr(0, wanted - text.size());
-      return text.size() < wanted && (seen < first ? seen < kMaxSkipped : true);
-    });
+    HttpAnswer answer =
+        bytes(head.location, first, last, head.size, [&](std::int64_t at, std::string_view piece) {
+          seen = at + static_cast<std::int64_t>(piece.size());
+          if (at < first)
+            piece.remove_prefix(static_cast<std::size_t>(
+                std::min<std::int64_t>(first - at, static_cast<std::int64_t>(piece.size()))));
+          text += piece.substr(0, wanted - text.size());
+          return text.size() < wanted && (seen < first ? seen < kMaxSkipped : true);
+        });
     if (answer.is_success() && text.size() == wanted) return text;
     if (answer.is_success()) {
       answer.fault = Fault::kCut;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks a hub: JSON of its API, metadata of a file, and bytes of a file. Follows redirects itself, sends the token
-// to the hub's hosts only, waits and tries again where that helps, within bounds. What the answers mean is for
-// listing.h and download.h. A client belongs to one thread.
+// Asks a hub: JSON of its API, metadata of a file, and bytes of a file. Follows redirects itself, sends the
+// token to the hub's hosts only, waits and tries again where that helps, within bounds. What the answers mean
+// is for listing.h and download.h. A client belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,6 @@
 #include "base/result.h"
 
 namespace plimsoll::artifact {
-
 
 struct HubJson {
   Json value;
@@ -43,11 +42,13 @@ class HubClient {
   Result<FileHead> head(const Asked& asked, Refusal* kind = nullptr);
 
   /// Bytes from `first` on, up to and with `last` (-1: to the end), from where `head` said.
-  /// `take` gets the place in the file of each piece; when the server ignores the range, pieces come from 0 on
-  /// all the same and `take` must expect it. False from `take` ends the exchange without an error.
-  /// Tries once: the answer says how it went.
+  /// `take` gets the place in the file of each piece; when the server ignores the range, pieces come from 0
+  /// on all the same and `take` must expect it. False from `take` ends the exchange without an error. Tries
+  /// once: the answer says how it went.
   using Take = std::function<bool(std::int64_t at, std::string_view piece)>;
-  HttpAnswer bytes(const Url& location, std::int64_t first, std::int64_t last, const Take& take);
+  /// `size`, when known, is the whole file's: a 206 of another file is a fault.
+  HttpAnswer bytes(const Url& location, std::int64_t first, std::int64_t last,
+                   std::optional<std::int64_t> size, const Take& take);
 
   /// A short range in memory, with retries.
   /// Errors: kNetwork, also when the answer is another range or shorter.
@@ -71,10 +72,14 @@ class Patience {
   /// Waits and returns true when another try makes sense after this answer.
   bool waits_after(const HttpAnswer& answer);
   /// Something arrived: faults before it no longer count.
-  void note_progress() { tries_ = 0; }
+  void note_progress() {
+    tries_ = 0;
+    left_ = whole_;
+  }
 
  private:
-  std::chrono::milliseconds left_, pause_;
+  const std::chrono::milliseconds whole_, pause_;
+  std::chrono::milliseconds left_;
   int tries_ = 0;
 };
 

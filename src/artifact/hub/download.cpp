@@ -38,7 +38,10 @@ class Meter {
 class FileFetcher {
  public:
   FileFetcher(const HubCache& cache, const Fetch& fetch, Meter& meter, const HubFile& file, HubClient& client)
-      : cache_(cache), file_(file), client_(client), meter_(meter),
+      : cache_(cache),
+        file_(file),
+        client_(client),
+        meter_(meter),
         asked_{fetch.repo, fetch.commit, file.path} {}
 
   Status run() {
@@ -69,14 +72,18 @@ class FileFetcher {
   }
 
   Status download() {
-    PLIMSOLL_TRY(const FileHead head, client_.head(asked_));
+    Refusal kind = Refusal::kOther;
+    auto asked_head = client_.head(asked_, &kind);
+    if (!asked_head && kind == Refusal::kNoEntry) cache_.note_absent(asked_.revision, asked_.file);
+    PLIMSOLL_TRY(const FileHead head, std::move(asked_head));
     if (head.etag != file_.etag() || head.commit != asked_.revision)
       return fail(damaged(fmt::format("the hub's list names digest {} in commit {}, its answer {} in {}",
                                       file_.etag(), asked_.revision, head.etag, head.commit)));
     if (head.size && *head.size != file_.bytes)
-      return fail(damaged(fmt::format("the hub's list gives {} bytes, its answer {}", file_.bytes, *head.size)));
-    PLIMSOLL_TRY(PartFile part, PartFile::open(cache_.blob(file_.etag()), cache_.lock_path(file_.etag()),
-                                               file_.bytes));
+      return fail(
+          damaged(fmt::format("the hub's list gives {} bytes, its answer {}", file_.bytes, *head.size)));
+    PLIMSOLL_TRY(PartFile part,
+                 PartFile::open(cache_.blob(file_.etag()), cache_.lock_path(file_.etag()), file_.bytes));
     meter_.add(part.size());
     // A part that an earlier run left may be damaged: then once more from the start.
     bool is_resumed = part.size() > 0;
@@ -96,23 +103,24 @@ class FileFetcher {
   }
 
   // Until the part has all its bytes.
-  Status receive(const FileHead& head, PartFile& part) {
+  Status receive(FileHead head, PartFile& part) {
     Patience patience(client_.settings());
-    bool may_restart = true;
+    bool may_restart = true, may_ask_again = true;
     while (part.size() < file_.bytes) {
       const std::int64_t first = part.size();
       Status written;
       bool is_too_long = false;
-      HttpAnswer answer = client_.bytes(head.location, first, -1, [&](std::int64_t at, std::string_view piece) {
-        if (at != part.size()) {  // the server begins at 0 whatever was asked
-          meter_.add(-part.size());
-          written = part.restart();
-        }
-        is_too_long = part.size() + static_cast<std::int64_t>(piece.size()) > file_.bytes;
-        if (written && !is_too_long) written = part.append(piece);
-        meter_.add(static_cast<std::int64_t>(piece.size()));
-        return written.has_value() && !is_too_long;
-      });
+      HttpAnswer answer =
+          client_.bytes(head.location, first, -1, file_.bytes, [&](std::int64_t at, std::string_view piece) {
+            if (at != part.size()) {  // the server begins at 0 whatever was asked
+              meter_.add(-part.size());
+              written = part.restart();
+            }
+            is_too_long = part.size() + static_cast<std::int64_t>(piece.size()) > file_.bytes;
+            if (written && !is_too_long) written = part.append(piece);
+            meter_.add(static_cast<std::int64_t>(piece.size()));
+            return written.has_value() && !is_too_long;
+          });
       PLIMSOLL_TRY_VOID(std::move(written));
       if (is_too_long) {
         part.discard();
@@ -126,6 +134,11 @@ class FileFetcher {
         continue;
       }
       if (part.size() > first) patience.note_progress();
+      if (answer.status == 403 && may_ask_again) {  // a signed address lives for minutes
+        may_ask_again = part.size() > first;
+        PLIMSOLL_TRY(head, client_.head(asked_));
+        continue;
+      }
       if (answer.is_success()) {
         answer.fault = Fault::kCut;
         answer.reason = "the answer is shorter than the file";

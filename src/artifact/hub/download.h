@@ -14,8 +14,8 @@
 
 namespace plimsoll::artifact {
 
-/// Called from any of the threads, one at a time: bytes that arrived in all so far, and of how many; `file` is
-/// named when it is complete, else empty.
+/// Called from any of the threads, one at a time: bytes that arrived in all so far, and of how many; `file`
+/// is named when it is complete, else empty.
 using Progress = std::function<void(std::int64_t done, std::int64_t total, std::string_view file)>;
 
 struct Fetch {

@@ -17,10 +17,10 @@
 namespace plimsoll::artifact {
 namespace {
 
-constexpr std::int64_t kFirstRead = 100'000;             // holds most headers
-constexpr std::int64_t kMaxHeaderBytes = 100'000'000;    // readers take no longer one
-constexpr std::int64_t kMaxGgufHeader = 256 * kMiB;      // a vocabulary of a million words has 30 MiB
-constexpr std::int64_t kZipTail = 66'000;                // the end record and the longest comment
+constexpr std::int64_t kFirstRead = 100'000;           // holds most headers
+constexpr std::int64_t kMaxHeaderBytes = 100'000'000;  // readers take no longer one
+constexpr std::int64_t kMaxGgufHeader = 256 * kMiB;    // a vocabulary of a million words has 30 MiB
+constexpr std::int64_t kZipTail = 66'000;              // the end record and the longest comment
 constexpr std::int64_t kMaxZipDirectory = 16 * kMiB;
 
 class SparseFile {
@@ -111,7 +111,8 @@ class HeaderReader {
   }
 
   Status read_zip_part() {
-    PLIMSOLL_TRY([[maybe_unused]] const std::string begin, copy(0, std::min<std::int64_t>(1024, file_.bytes)));
+    PLIMSOLL_TRY([[maybe_unused]] const std::string begin,
+                 copy(0, std::min<std::int64_t>(1024, file_.bytes)));
     const std::int64_t tail_begin = std::max<std::int64_t>(0, file_.bytes - kZipTail);
     PLIMSOLL_TRY(const std::string tail, copy(tail_begin, file_.bytes));
     const auto directory = zip_directory(tail);
@@ -169,11 +170,11 @@ std::string safetensors_head(const Json& header, std::int64_t file_bytes) {
   if (data_end > file_bytes - 8) return {};
   const std::int64_t length = file_bytes - 8 - data_end;
   // Writers end the header at a multiple of 8. What does not fit is another file's header.
-  if (length % 8 != 0 || length > kMaxHeaderBytes || static_cast<std::int64_t>(text.size()) > length) return {};
+  if (length % 8 != 0 || length > kMaxHeaderBytes || static_cast<std::int64_t>(text.size()) > length)
+    return {};
   text.resize(static_cast<std::size_t>(length), ' ');
   std::string head;
-  for (int i = 0; i < 8; ++i)
-    head += static_cast<char>(static_cast<std::uint64_t>(length) >> (8 * i) & 0xFF);
+  for (int i = 0; i < 8; ++i) head += static_cast<char>(static_cast<std::uint64_t>(length) >> (8 * i) & 0xFF);
   return head + text;
 }
 
@@ -181,11 +182,12 @@ std::vector<std::string> read_all_headers_into(const std::string& folder, const 
                                                const std::string& index,
                                                const std::vector<const HubFile*>& shards, HubClient& client) {
   std::vector<std::string> written;
-  const auto answer =
-      client.json("/api/models/" + quoted(asked.repo, true) + "/safetensors-metadata/" + quoted(index, true), asked);
+  const auto answer = client.json(
+      "/api/models/" + quoted(asked.repo, true) + "/safetensors-metadata/" + quoted(index, true), asked);
   if (!answer) return written;
   for (const auto& [name, header] : answer->value["headers"].members()) {
-    const auto shard = std::find_if(shards.begin(), shards.end(), [&](const HubFile* f) { return f->path == name; });
+    const auto shard =
+        std::find_if(shards.begin(), shards.end(), [&](const HubFile* f) { return f->path == name; });
     if (shard == shards.end()) continue;
     const std::string head = safetensors_head(header, (*shard)->bytes);
     if (!head.empty() && SparseFile(folder + "/" + name).write(head, 0)) written.push_back(name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of a weights file on a hub only what describes it (safetensors header, GGUF header, a zip's directory), and
-// writes it at its place into a sparse file of the true size: the readers of local files then say the same about
-// it as about the whole file. Tensor bytes are never asked for. One thread per client.
+// Reads of a weights file on a hub only what describes it (safetensors header, GGUF header, a zip's
+// directory), and writes it at its place into a sparse file of the true size: the readers of local files then
+// say the same about it as about the whole file. Tensor bytes are never asked for. One thread per client.
 #pragma once
 
 #include <map>

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "artifact/folder.h"
+#include "artifact/hub/refusal.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -65,7 +66,8 @@ std::optional<HubId> parse_hub_id(std::string_view text) {
   if (slash == std::string_view::npos || repo.size() > kMaxIdBytes || !is_id_part(repo.substr(0, slash)) ||
       !is_id_part(repo.substr(slash + 1)))
     return std::nullopt;
-  for (const char* ending : {".gguf", ".json", ".safetensors", ".model", ".tiktoken", ".jsonl", ".txt", ".git"})
+  for (const char* ending :
+       {".gguf", ".json", ".safetensors", ".model", ".tiktoken", ".jsonl", ".txt", ".git"})
     if (repo.ends_with(ending)) return std::nullopt;
   id.repo = repo;
   if (at == std::string_view::npos) return id;
@@ -112,7 +114,7 @@ Result<HubInfo> read_info(const Json& answer) {
 Status read_tree_page(const Json& page, std::vector<HubFile>& files) {
   const auto refuse = [](std::string what, const std::string& name) {
     return fail(ErrorCode::kNetwork, "reading the hub's list of files: " + std::move(what),
-                name.substr(0, kShown), "check HF_ENDPOINT; nothing was written");
+                printable(name.substr(0, kShown)), "check HF_ENDPOINT; nothing was written");
   };
   if (!page.is_array()) return refuse("it is no list", "");
   for (const Json& item : page.items()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a hub's answer say about a repository and its files? Reads the JSON of /api/models, of the tree and
-// of a cached tree; every name, size and digest is checked before anybody acts on it. Pure.
-// Format: docs/formats/hub.md.
+// What does a hub's answer say about a repository and its files? Reads the JSON of /api/models, of the tree
+// and of a cached tree; every name, size and digest is checked before anybody acts on it. Pure. Format:
+// docs/formats/hub.md.
 #pragma once
 
 #include <cstdint>

@@ -53,12 +53,13 @@ std::vector<File> with_digests(std::vector<File> files, const std::vector<HubFil
   std::unordered_map<std::string_view, const HubFile*> by_path;
   for (const HubFile& file : listing) by_path.emplace(file.path, &file);
   for (File& file : files)
-    if (const auto entry = by_path.find(file.path); entry != by_path.end()) file.sha256 = entry->second->sha256;
+    if (const auto entry = by_path.find(file.path); entry != by_path.end())
+      file.sha256 = entry->second->sha256;
   return files;
 }
 
-// Does the snapshot hold what is needed? Sizes are not looked at: what is wrong with a file on this disk is to be
-// told, not hidden behind the hub's good one.
+// Does the snapshot hold what is needed? Sizes are not looked at: what is wrong with a file on this disk is
+// to be told, not hidden behind the hub's good one.
 bool holds_needed(const HubCache& cache, const std::string& commit, Need need) {
   const std::string folder = cache.snapshot(commit);
   std::error_code error;
@@ -68,7 +69,8 @@ bool holds_needed(const HubCache& cache, const std::string& commit, Need need) {
   const auto is_there = [&](const std::string& path) { return !cache.file(commit, path).empty(); };
   if (tree) {
     const auto small = small_files(files);
-    if (!std::all_of(small.begin(), small.end(), [&](const HubFile& f) { return is_there(f.path); })) return false;
+    if (!std::all_of(small.begin(), small.end(), [&](const HubFile& f) { return is_there(f.path); }))
+      return false;
   }
   if (need == Need::kText && has_tokenizer_file(files)) return true;
   const Json index = index_of(folder, files);
@@ -85,7 +87,10 @@ bool holds_needed(const HubCache& cache, const std::string& commit, Need need) {
 class HubOpener {
  public:
   HubOpener(const HubId& id, const OpenOptions& options, const HubSettings& settings)
-      : id_(id), options_(options), settings_(settings), revision_(id.revision.empty() ? "main" : id.revision),
+      : id_(id),
+        options_(options),
+        settings_(settings),
+        revision_(id.revision.empty() ? "main" : id.revision),
         cache_(settings.cache, id.repo, settings.uses_links) {}
 
   Opened open() {
@@ -93,12 +98,16 @@ class HubOpener {
       return open_snapshot(revision_, {}, {});
     if (settings_.is_offline)
       return open_without_hub(Error{
-          ErrorCode::kNetwork, fmt::format("opening {}: it is not in the cache, and the hub is not asked since HF_HUB_OFFLINE is set", id_.repo),
+          ErrorCode::kNetwork,
+          fmt::format(
+              "opening {}: it is not in the cache, and the hub is not asked since HF_HUB_OFFLINE is set",
+              id_.repo),
           settings_.cache, "unset HF_HUB_OFFLINE, or pull the model where there is a network"});
     HubClient client(settings_);
     Refusal kind = Refusal::kOther;
     auto repository = ask_repository(client, cache_, id_, kind);
-    if (!repository) return may_do_without(kind) ? open_without_hub(repository.error()) : fail(repository.error());
+    if (!repository)
+      return may_do_without(kind) ? open_without_hub(repository.error()) : fail(repository.error());
     return open_repository(*repository, client);
   }
 
@@ -110,9 +119,12 @@ class HubOpener {
   }
 
   HubFacts facts_of(const Repository& repository) const {
-    return {repository.name(),           revision_,
-            repository.info.commit,      repository.info.license,
-            repository.info.is_gated,    repository.info.is_private,
+    return {repository.name(),
+            revision_,
+            repository.info.commit,
+            repository.info.license,
+            repository.info.is_gated,
+            repository.info.is_private,
             repository.info.safetensors_total};
   }
 
@@ -136,10 +148,11 @@ class HubOpener {
     if (!commit.empty() && fs::is_directory(cache_.snapshot(commit), error)) {
       Findings findings;
       if (!settings_.is_offline)
-        findings.push_back({"CACHE_USED", FindingLevel::kInfo, FindingKind::kCheckFailed, id_.repo,
-                            fmt::format("the snapshot {} of the cache is used, since the hub did not answer: {}",
-                                        commit, reason.message),
-                            reason.fix});
+        findings.push_back(
+            {"CACHE_USED", FindingLevel::kInfo, FindingKind::kCheckFailed, id_.repo,
+             fmt::format("the snapshot {} of the cache is used, since the hub did not answer: {}", commit,
+                         reason.message),
+             reason.fix});
       return open_snapshot(commit, {}, std::move(findings));
     }
     auto config = options_.catalogue ? options_.catalogue(id_.repo) : std::nullopt;
@@ -147,7 +160,8 @@ class HubOpener {
     ViewParts parts;
     parts.shown = from_config(std::move(*config), id_.repo);
     parts.findings.push_back({"CATALOGUE_USED", FindingLevel::kInfo, FindingKind::kCheckFailed, id_.repo,
-                              "the built-in catalogue's config facts are used: " + reason.message, reason.fix});
+                              "the built-in catalogue's config facts are used: " + reason.message,
+                              reason.fix});
     return make_view(std::move(parts));
   }
 

@@ -66,11 +66,18 @@ Error network_error(const HttpAnswer& answer, const Asked& asked, const Url& url
       error.message = fmt::format("asking the hub: {}: {}", host, answer.reason);
       error.fix = offline;
   }
-  error.message = without_token(std::move(error.message), settings);
+  error.message = printable(without_token(std::move(error.message), settings));
+  error.where = printable(std::move(error.where));
   return error;
 }
 
 }  // namespace
+
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
+}
 
 std::string Asked::place() const {
   std::string text = repo;
@@ -98,29 +105,38 @@ Refusal refusal_of(const HttpAnswer& answer) {
 }
 
 std::optional<std::int64_t> asked_wait_s(const HttpAnswer& answer) {
-  // RateLimit: "api";r=0;t=55
+  // RateLimit: "api";r=0;t=55 stands in every answer; it asks to wait when nothing remains.
   const std::string_view limit = answer.header("ratelimit");
-  if (const std::size_t at = limit.find(";t="); at != std::string_view::npos)
-    if (const auto seconds = number_in(limit.substr(at + 3))) return seconds;
+  if (answer.status == 429 && limit.find(";r=0") != std::string_view::npos)
+    if (const std::size_t at = limit.find(";t="); at != std::string_view::npos)
+      if (const auto seconds = number_in(limit.substr(at + 3))) return seconds;
   return number_in(answer.header("retry-after"));
 }
 
 Error refusal_error(const HttpAnswer& answer, const Asked& asked, const Url& url,
                     const HubSettings& settings) {
   Error error{ErrorCode::kNetwork, {}, asked.place(), {}};
+  const auto endpoint = parse_url(settings.endpoint);
+  if (answer.fault == Fault::kNone && endpoint && !is_hub(url, *endpoint)) {
+    // Only the hub itself knows about repositories and tokens.
+    error.message = printable(
+        fmt::format("downloading: the file server {} answers with status {}", url.host, answer.status));
+    error.fix = "try again: the address it was given may have expired";
+    return error;
+  }
   const std::string page = settings.endpoint + "/" + asked.repo;
   switch (refusal_of(answer)) {
     case Refusal::kNetwork:
     case Refusal::kTls:
       return network_error(answer, asked, url, settings);
     case Refusal::kGated:
-      error.message = fmt::format("asking the hub: {} is gated, and its files need its terms accepted", asked.repo);
+      error.message =
+          fmt::format("asking the hub: {} is gated, and its files need its terms accepted", asked.repo);
       error.fix = fmt::format("accept the terms at {}, then set HF_TOKEN to a token of that account", page);
       break;
     case Refusal::kNoRepo:
-      error.message =
-          fmt::format("asking the hub: there is no repository {}, or it is private (status {})", asked.repo,
-                      answer.status);
+      error.message = fmt::format("asking the hub: there is no repository {}, or it is private (status {})",
+                                  asked.repo, answer.status);
       error.fix = "check the spelling; if it is private: " + token_advice(settings);
       break;
     case Refusal::kNoRevision:
@@ -148,13 +164,13 @@ Error refusal_error(const HttpAnswer& answer, const Asked& asked, const Url& url
       const auto wait = asked_wait_s(answer);
       error.message = fmt::format("asking the hub: too many requests (status 429){}",
                                   wait ? fmt::format("; it asks to wait {} s", *wait) : "");
-      error.fix = settings.token.empty() ? "try again later; with HF_TOKEN the limit is higher"
-                                         : "try again later";
+      error.fix =
+          settings.token.empty() ? "try again later; with HF_TOKEN the limit is higher" : "try again later";
       break;
     }
     case Refusal::kServer:
-      error.message = fmt::format("asking the hub: {} has a fault of its own (status {})", url.host,
-                                  answer.status);
+      error.message =
+          fmt::format("asking the hub: {} has a fault of its own (status {})", url.host, answer.status);
       error.fix = "try again later: what has arrived is kept";
       break;
     case Refusal::kNotAHub:
@@ -163,15 +179,17 @@ Error refusal_error(const HttpAnswer& answer, const Asked& asked, const Url& url
                                   words_of(answer).substr(0, kShownOfServer));
       error.fix = "check HF_ENDPOINT";
   }
-  error.message = without_token(std::move(error.message), settings);
+  error.message = printable(without_token(std::move(error.message), settings));
+  error.where = printable(std::move(error.where));
   return error;
 }
 
 Error not_a_hub(const std::string& what, const Asked& asked, const Url& url) {
-  return Error{ErrorCode::kNetwork,
-               fmt::format("asking the hub: {} does not answer as a hub does: {}", url.shown(), what),
-               asked.place(),
-               "check HF_ENDPOINT: a mirror or proxy in between must pass the hub's headers on"};
+  return Error{
+      ErrorCode::kNetwork,
+      printable(fmt::format("asking the hub: {} does not answer as a hub does: {}", url.shown(), what)),
+      printable(asked.place()),
+      "check HF_ENDPOINT: a mirror or proxy in between must pass the hub's headers on"};
 }
 
 }  // namespace plimsoll::artifact

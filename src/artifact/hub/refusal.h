@@ -38,6 +38,9 @@ enum class Refusal {
   kOther,
 };
 
+/// `text` with control characters replaced: a server's words and names do not steer a terminal.
+std::string printable(std::string text);
+
 /// An answer that is no success, as a kind.
 Refusal refusal_of(const HttpAnswer& answer);
 

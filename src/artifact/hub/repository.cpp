@@ -34,10 +34,9 @@ Result<Repository> ask_repository(HubClient& client, const HubCache& cache, cons
   repository.asked = id.repo;
   repository.revision = id.revision.empty() ? "main" : id.revision;
   const Asked asked{id.repo, repository.revision, ""};
-  PLIMSOLL_TRY(const HubJson answer,
-               client.json("/api/models/" + quoted(id.repo, true) + "/revision/" +
-                               quoted(repository.revision, false),
-                           asked, &kind));
+  PLIMSOLL_TRY(const HubJson answer, client.json("/api/models/" + quoted(id.repo, true) + "/revision/" +
+                                                     quoted(repository.revision, false),
+                                                 asked, &kind));
   kind = Refusal::kNotAHub;
   PLIMSOLL_TRY(repository.info, read_info(answer.value));
   if (is_commit(repository.revision) && repository.info.commit != repository.revision)
@@ -48,7 +47,8 @@ Result<Repository> ask_repository(HubClient& client, const HubCache& cache, cons
   if (repository.info.is_disabled) {
     kind = Refusal::kDisabled;
     return fail(ErrorCode::kNetwork, fmt::format("asking the hub: access to {} has been disabled", id.repo),
-                asked.place(), "the hub itself has closed this repository; look for another copy of the model");
+                asked.place(),
+                "the hub itself has closed this repository; look for another copy of the model");
   }
   cache.set_ref(repository.revision, repository.info.commit);
   if (auto kept = cache.tree(repository.info.commit)) {
@@ -64,10 +64,10 @@ Findings origin_findings(const std::string& asked, const std::string& today, con
                          const std::string& commit) {
   Findings findings;
   if (!is_commit(revision))
-    findings.push_back({"REVISION_NOT_PINNED", FindingLevel::kWarning, FindingKind::kCheckFailed,
-                        asked + "@" + revision,
-                        fmt::format("\"{}\" is a name that can move; it means commit {} now", revision, commit),
-                        fmt::format("deploy {}@{}", asked, commit)});
+    findings.push_back(
+        {"REVISION_NOT_PINNED", FindingLevel::kWarning, FindingKind::kCheckFailed, asked + "@" + revision,
+         fmt::format("\"{}\" is a name that can move; it means commit {} now", revision, commit),
+         fmt::format("deploy {}@{}", asked, commit)});
   if (!today.empty() && today != asked)
     findings.push_back({"REPO_RENAMED", FindingLevel::kInfo, FindingKind::kCheckFailed, asked,
                         fmt::format("{} is called {} now; the hub redirects the old name", asked, today),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which commit does a revision mean today, and which files does it have? Asks the hub once and keeps the answers in
-// the shared cache. One thread.
+// Which commit does a revision mean today, and which files does it have? Asks the hub once and keeps the
+// answers in the shared cache. One thread.
 #pragma once
 
 #include <string>

@@ -36,8 +36,8 @@ std::string with_variables(const HubSettings::Lookup& lookup, std::string_view t
     while (end < text.size() && is_name_character(text[end])) ++end;
     const std::size_t next = is_braced ? end + 1 : end;
     const bool is_closed = !is_braced || (end < text.size() && text[end] == '}');
-    const auto value = end > begin && is_closed ? lookup(std::string(text.substr(begin, end - begin)))
-                                                : std::nullopt;
+    const auto value =
+        end > begin && is_closed ? lookup(std::string(text.substr(begin, end - begin))) : std::nullopt;
     if (value) {
       result += *value;
       at = next;
@@ -108,6 +108,7 @@ HubSettings HubSettings::from(const Lookup& lookup) {
   settings.uses_links = !is_set(lookup, "HF_HUB_DISABLE_SYMLINKS");
   settings.metadata_timeout = seconds_from(lookup, "HF_HUB_ETAG_TIMEOUT", settings.metadata_timeout);
   settings.download_timeout = seconds_from(lookup, "HF_HUB_DOWNLOAD_TIMEOUT", settings.download_timeout);
+  settings.max_wait = seconds_from(lookup, "PLIMSOLL_HUB_MAX_WAIT_S", settings.max_wait);
   settings.ca_file = lookup("SSL_CERT_FILE").value_or("");
   settings.ca_folder = lookup("SSL_CERT_DIR").value_or("");
   return settings;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hub is asked, with which token, and where are its files kept? Reads the variables that huggingface_hub
-// reads, with its defaults. Plain values; `from` is pure but for the token file.
+// Which hub is asked, with which token, and where are its files kept? Reads the variables that
+// huggingface_hub reads, with its defaults. Plain values; `from` is pure but for the token file.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ struct HubSettings {
   std::string cache;                                // folder of the shared cache (HF_HUB_CACHE)
   std::string ca_file, ca_folder;                   // empty: the system's certificates
   bool is_offline = false;
-  bool uses_links = true;                // false: snapshots hold the files themselves
+  bool uses_links = true;                              // false: snapshots hold the files themselves
   std::chrono::milliseconds metadata_timeout{10'000};  // of a connection, and of silence on it
   std::chrono::milliseconds download_timeout{10'000};
   std::chrono::milliseconds max_wait{30'000};  // for a hub that asks to come back later, per request

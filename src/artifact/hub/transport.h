@@ -39,7 +39,7 @@ struct HttpRequest {
 };
 
 struct HttpAnswer {
-  int status = 0;  // 0: none came
+  int status = 0;                                            // 0: none came
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
   Fault fault = Fault::kNone;

@@ -39,7 +39,8 @@ class View final : public Artifact {
   Result<std::span<const std::byte>> data(const Tensor& tensor) const override {
     if (parts_.has_tensor_bytes) return parts_.shown->data(tensor);
     return fail(ErrorCode::kUnsupported,
-                "reading tensor " + std::string(tensor.name) + ": only headers were read from the hub, its bytes were not downloaded",
+                "reading tensor " + std::string(tensor.name) +
+                    ": only headers were read from the hub, its bytes were not downloaded",
                 parts_.hub ? parts_.hub->id : std::string(), "`plimsoll pull` the model first");
   }
   bool has_tensor_bytes() const override {
@@ -58,10 +59,10 @@ Result<TemporaryFolder> TemporaryFolder::make() {
   std::error_code error;
   std::string path = (fs::temp_directory_path(error) / "plimsoll-XXXXXX").string();
   if (error || !::mkdtemp(path.data()))
-    return fail(ErrorCode::kUsage,
-                std::string("no temporary folder can be made: ") +
-                    (error ? error.message() : std::strerror(errno)),
-                path, "name a writable one with TMPDIR");
+    return fail(
+        ErrorCode::kUsage,
+        std::string("no temporary folder can be made: ") + (error ? error.message() : std::strerror(errno)),
+        path, "name a writable one with TMPDIR");
   TemporaryFolder folder;
   folder.path_ = std::move(path);
   return folder;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An artifact seen from outside its files: what a hub said about it, findings of its origin, and, when only
-// headers are here, the refusal to give tensor bytes. Owns the artifact it shows and the folder that was made for
-// it. Reading is safe from any thread.
+// headers are here, the refusal to give tensor bytes. Owns the artifact it shows and the folder that was made
+// for it. Reading is safe from any thread.
 #pragma once
 
 #include <memory>
