@@ -174,10 +174,7 @@ void measure_sizes(const Subject& subject, Report& report) {
   weights.quantization = quantization_of(subject);
   if (!subject.artifact.tensors().empty()) measure_stored(subject, weights);
   count_parameters(subject, report);
-  for (const auto& file : subject.artifact.files())
-    if (file.path == "model.safetensors.index.json")
-      weights.index_total_size_bytes =
-          subject.artifact.json_file(file.path)["metadata"]["total_size"].as_integer();
+  weights.index_total_size_bytes = subject.artifact.index_total_size_bytes();
   estimate_other_dtypes(report, weights);
   if (weights.is_exact || !report.spec || !report.parameters.total || !weights.quantization.is_null()) return;
   const auto bytes =
