@@ -48,7 +48,6 @@ class Reader {
     scan_.skip_space();
     if (!scan_.is_at_end()) return bad_syntax();
     if (!has_map) return no("the index has no object \"weight_map\"");
-    keep_last_of_repeated();
     return true;
   }
   const std::string& fault() const { return fault_; }
@@ -146,25 +145,6 @@ class Reader {
       values.push_back(shown);
   }
 
-  void keep_last_of_repeated() {
-    auto& entries = index_.entries;
-    NameTable seen;
-    seen.reset(entries.size());
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      const auto earlier =
-          seen.insert(hash_of(entries[i].tensor), static_cast<std::uint32_t>(kept),
-                      [&](std::uint32_t other) { return entries[other].tensor == entries[i].tensor; });
-      if (!earlier) {
-        entries[kept++] = entries[i];
-        continue;
-      }
-      if (index_.num_repeated++ == 0) index_.first_repeated = entries[i].tensor.substr(0, 512);
-      entries[*earlier] = entries[i];
-    }
-    entries.resize(kept);
-  }
-
   JsonScan scan_;
   IndexText& index_;
   NameTable table_;  // of index_.shards
@@ -193,6 +173,24 @@ bool read_into(std::string_view text, const std::string& name, IndexText& index,
 }
 
 }  // namespace
+
+void IndexText::keep_last_of_repeated() {
+  NameTable seen;
+  seen.reset(entries.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto earlier =
+        seen.insert(hash_of(entries[i].tensor), static_cast<std::uint32_t>(kept),
+                    [&](std::uint32_t other) { return entries[other].tensor == entries[i].tensor; });
+    if (!earlier) {
+      entries[kept++] = entries[i];
+      continue;
+    }
+    if (num_repeated++ == 0) first_repeated = entries[i].tensor.substr(0, 512);
+    entries[*earlier] = entries[i];
+  }
+  entries.resize(kept);
+}
 
 std::optional<IndexText> read_index_text(std::string_view text, const std::string& name, Findings& findings) {
   IndexText index;

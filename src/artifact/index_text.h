@@ -23,17 +23,21 @@ struct IndexText {
     std::string_view tensor;
     std::uint32_t shard = 0;  // index into shards
   };
-  std::vector<Entry> entries;       // in the order of the text, each tensor once
+  std::vector<Entry> entries;       // in the order of the text
   std::vector<std::string> shards;  // names inside the folder, in order of first mention
   Json total_size;                  // metadata.total_size as it stands
 
   std::vector<std::string> refused_values;  // that are no names inside the folder, as JSON; the first few
   std::set<std::string, std::less<>> refused_tensors;
-  std::int64_t num_repeated = 0;  // keys given more than once; the last counts
+  std::int64_t num_repeated = 0;  // keys given more than once, as far as they were looked for
   std::string first_repeated;
 
   MappedFile text;
   std::list<std::string> spelled;  // names with escapes
+
+  /// Of entries for one tensor the last remains, as in Python. Looks at all names: for callers that met one
+  /// twice.
+  void keep_last_of_repeated();
 };
 
 /// Reads the index at `path`; `name` is its place in findings. Nothing when it is none: the finding

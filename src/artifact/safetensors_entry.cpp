@@ -108,31 +108,29 @@ class OddReader {
       add("ST_SHAPE", "the shape is not a list of dimensions");
       return std::nullopt;
     }
-    std::optional<std::int64_t> elements = 1;
+    std::int64_t elements = 1;
+    bool has_overflow = false, has_zero = false, is_readable = true;
     for (const Json& item : shape.items()) {
       if (item.is_double() && *item.as_double() >= 0x1p63) {
-        elements.reset();
-        tensor.shape.push_back(INT64_MAX);
+        is_readable = false;
         continue;
       }
       if (!item.is_integer() || *item.as_integer() < 0) {
         add("ST_SHAPE", fmt::format("the shape holds {}: not a whole number from 0 up", shown(item)));
         return std::nullopt;
       }
-      tensor.shape.push_back(*item.as_integer());
-      if (elements) elements = checked_product(*elements, *item.as_integer());
+      const std::int64_t dimension = *item.as_integer();
+      tensor.shape.push_back(dimension);
+      has_zero |= dimension == 0;
+      has_overflow |= __builtin_mul_overflow(elements, dimension, &elements);
     }
-    const bool has_unreadable =
-        std::find(tensor.shape.begin(), tensor.shape.end(), INT64_MAX) != tensor.shape.end();
-    if (!has_unreadable && std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end())
-      elements = 0;
-    const std::int64_t block = info(tensor.dtype).block_elements;
-    if (elements && *elements % block != 0) {
-      add("ST_SHAPE",
-          fmt::format("{} elements of {} do not fill whole bytes", *elements, name(tensor.dtype)));
+    if (has_zero) elements = 0;
+    const bool fits = is_readable && (has_zero || !has_overflow);
+    if (fits && elements % info(tensor.dtype).block_elements != 0) {
+      add("ST_SHAPE", fmt::format("{} elements of {} do not fill whole bytes", elements, name(tensor.dtype)));
       return std::nullopt;
     }
-    const auto bytes = elements ? stored_bytes(tensor.dtype, *elements) : std::nullopt;
+    const auto bytes = fits ? stored_bytes(tensor.dtype, elements) : std::nullopt;
     if (!bytes)
       add("ST_SHAPE_OVERFLOW",
           "the product of the dimensions does not fit 63 bits of bytes: " + shown(shape));

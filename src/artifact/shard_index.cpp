@@ -45,7 +45,9 @@ class IndexReader {
     tell_refused();
     const std::vector<std::string> present = present_shards();
     read_shards(present);
-    check_map();
+    match();
+    tell_repeated();
+    tell_map();
     check_total(map_.total_size);
     return present;
   }
@@ -72,6 +74,9 @@ class IndexReader {
           fmt::format("the index names {}: only relative names inside the folder are followed",
                       refused.list()),
           "an index names files of its own folder");
+  }
+
+  void tell_repeated() {
     if (map_.num_repeated != 0)
       add("IDX_DUP_KEY", FindingLevel::kWarning, FindingKind::kCheckFailed,
           fmt::format(
@@ -149,25 +154,36 @@ class IndexReader {
     return found;
   }
 
-  void check_map() {
-    Names absent, elsewhere;
-    listed_.assign(parts_.tensors.size(), false);
+  // Repeated keys are rare: they are looked for when a tensor is met twice, or not at all.
+  void match() {
     // A tensor in two shards is counted once: where the index says, else where it is met first.
     std::sort(others_.begin(), others_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (match_entries()) return;
+    const std::size_t before = map_.entries.size();
+    map_.keep_last_of_repeated();
+    if (map_.entries.size() < before) match_entries();
+  }
+
+  // False when an entry has no tensor, or one that an earlier entry has.
+  bool match_entries() {
+    bool is_one_to_one = true;
+    absent_ = elsewhere_ = Names{};
+    listed_.assign(parts_.tensors.size(), false);
     for (const auto& entry : map_.entries) {
       Shard& shard = shards_[entry.shard];
       const auto place = place_of(entry.tensor, shard);
       const bool is_told = shard.file == kNotHere || !shard.is_readable;  // the shard's own fault
       if (!place) {
-        if (!is_told) absent.add(entry.tensor);
-        is_complete_ = false;
+        if (!is_told) absent_.add(entry.tensor);
+        is_complete_ = is_one_to_one = false;
         continue;
       }
+      is_one_to_one = is_one_to_one && !listed_[*place];
       listed_[*place] = true;
       if (parts_.tensors[*place].file != shard.file && !take_other(*place, shard.file) && !is_told)
-        elsewhere.add(entry.tensor);
+        elsewhere_.add(entry.tensor);
     }
-    tell_map(absent, elsewhere);
+    return is_one_to_one;
   }
 
   // Puts the copy of a doubled tensor that lies in `file` in the place of the first one.
@@ -182,19 +198,19 @@ class IndexReader {
     return false;
   }
 
-  void tell_map(const Names& absent, const Names& elsewhere) {
+  void tell_map() {
     using enum FindingLevel;
     const auto kind = FindingKind::kCheckFailed;
     Names unlisted;
     for (std::size_t i = 0; i < parts_.tensors.size(); ++i)
       if (!listed_[i] && !map_.refused_tensors.contains(parts_.tensors[i].name))
         unlisted.add(parts_.tensors[i].name);
-    if (absent.count != 0)
+    if (absent_.count != 0)
       add("IDX_ABSENT_TENSOR", kError, kind,
-          fmt::format("no shard holds {}, which the index names", absent.list()));
-    if (elsewhere.count != 0)
+          fmt::format("no shard holds {}, which the index names", absent_.list()));
+    if (elsewhere_.count != 0)
       add("IDX_WRONG_SHARD", kError, kind,
-          fmt::format("the index names the wrong shard for {}", elsewhere.list()), "write the index again");
+          fmt::format("the index names the wrong shard for {}", elsewhere_.list()), "write the index again");
     if (unlisted.count != 0)
       add("IDX_UNLISTED_TENSOR", kWarning, kind,
           fmt::format("the shards hold {}, which the index does not list", unlisted.list()));
@@ -233,7 +249,7 @@ class IndexReader {
       others_;                        // copies of doubled tensors: place of the first, copy
   std::vector<std::size_t> present_;  // numbers of the shards that are here, by name
   std::vector<bool> listed_;          // as parts_.tensors
-  Names doubled_;
+  Names doubled_, absent_, elsewhere_;
   bool is_complete_ = true;
 };
 

@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "base/units.h"
-
 namespace plimsoll::artifact {
 
 TensorMerge::TensorMerge(ArtifactParts& parts, std::size_t count) : parts_(parts) {
@@ -19,8 +17,9 @@ std::optional<std::uint32_t> TensorMerge::add(Tensor&& tensor, std::uint64_t has
   const auto earlier = parts_.names.insert(
       hash, place, [&](std::uint32_t other) { return parts_.tensors[other].name == tensor.name; });
   if (earlier) return earlier;
-  const auto bytes = checked_sum(bytes_, tensor.bytes), elements = checked_sum(elements_, tensor.elements());
-  if (!bytes || !elements) {
+  std::int64_t bytes = 0, elements = 0;
+  if (__builtin_add_overflow(bytes_, tensor.bytes, &bytes) ||
+      __builtin_add_overflow(elements_, tensor.elements(), &elements)) {
     if (!std::exchange(has_overflow_, true))
       parts_.findings.push_back(
           {"ST_SHAPE_OVERFLOW", FindingLevel::kError, FindingKind::kMalformed,
@@ -30,8 +29,8 @@ std::optional<std::uint32_t> TensorMerge::add(Tensor&& tensor, std::uint64_t has
     tensor.bytes = 0;
     tensor.shape = Shape{0};
   } else {
-    bytes_ = *bytes;
-    elements_ = *elements;
+    bytes_ = bytes;
+    elements_ = elements;
   }
   parts_.tensors.push_back(std::move(tensor));
   return std::nullopt;

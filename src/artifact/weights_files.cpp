@@ -81,13 +81,17 @@ void read_shards_by_name(const std::vector<std::string>& names, ArtifactParts& p
   read_all(present, parts);
 }
 
+// Files of other names (tests' data, adapters) may be anything.
+bool is_model_name(std::string_view name) {
+  for (const std::string_view start : {"consolidated", "model", "pytorch_model"})
+    if (name.starts_with(start)) return true;
+  return shard_name(name).has_value();
+}
+
 // The same weights again: another split, another maker's names, or copies in folders below.
 void note_other_sets(const std::vector<std::string>& taken, ArtifactParts& parts) {
-  const auto tell = [&](const std::string& id, const std::string& where, const std::string& what) {
-    parts.findings.push_back({id,
-                              FindingLevel::kInfo,
-                              FindingKind::kCheckFailed,
-                              where,
+  const auto tell = [&](const std::string& where, const std::string& what) {
+    parts.findings.push_back({"WEIGHTS_DUPLICATE_SET", FindingLevel::kInfo, FindingKind::kCheckFailed, where,
                               fmt::format("{} not part of the set that loaders take ({}); not counted", what,
                                           taken.empty() ? std::string("none") : taken.front()),
                               {}});
@@ -103,16 +107,12 @@ void note_other_sets(const std::vector<std::string>& taken, ArtifactParts& parts
       Below& below = folders[file.path.substr(0, slash)];
       ++below.files;
       below.bytes += file.bytes.value;
-    } else if (!std::binary_search(taken.begin(), taken.end(), file.path)) {
-      const bool is_set =
-          file.path.starts_with("consolidated") || file.path.starts_with("model") || shard_name(file.path);
-      tell(is_set ? "WEIGHTS_DUPLICATE_SET" : "WEIGHTS_EXTRA_FILE", file.path,
-           fmt::format("{} with {} bytes is", file.path, file.bytes.value));
+    } else if (is_model_name(file.path) && !std::binary_search(taken.begin(), taken.end(), file.path)) {
+      tell(file.path, fmt::format("{} with {} bytes is", file.path, file.bytes.value));
     }
   }
   for (const auto& [folder, below] : folders)
-    tell("WEIGHTS_DUPLICATE_SET", folder,
-         fmt::format("{} files with {} bytes in {}/ are", below.files, below.bytes, folder));
+    tell(folder, fmt::format("{} files with {} bytes in {}/ are", below.files, below.bytes, folder));
 }
 
 // "model.safetensors.index.json", "model.safetensors.index.fp16.json"

@@ -124,7 +124,9 @@ TEST(Safetensors, TextsThatAreNoHeader) {
                                     std::string("{\"a\":\"b"),
                                     std::string("{\"a\":{}}\0", 9)}) {
     const auto result = read(header);
-    EXPECT_EQ(ids(result->findings), "ST_HEADER_JSON ") << header.substr(0, 40);
+    // Faults of entries before the place where the text stops being JSON may be told too.
+    ASSERT_FALSE(result->findings.empty()) << header.substr(0, 40);
+    EXPECT_EQ(result->findings.back().id, "ST_HEADER_JSON") << header.substr(0, 40);
     EXPECT_FALSE(result->header.is_readable) << header.substr(0, 40);
   }
   for (const std::string& header :
