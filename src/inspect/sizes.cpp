@@ -261,10 +261,7 @@ void measure_sizes(const Subject& subject, Report& report) {
   }
   weights.quantization = quantization_json(subject, declared, stored);
   count_parameters(subject, report, stored);
-  for (const auto& file : subject.artifact.files())
-    if (file.path == "model.safetensors.index.json")
-      weights.index_total_size_bytes =
-          subject.artifact.json_file(file.path)["metadata"]["total_size"].as_integer();
+  weights.index_total_size_bytes = subject.artifact.index_total_size_bytes();
   estimate_other_dtypes(report, weights);
   if (stored.kinds.empty()) estimate_checkpoint(subject, declared, report);
 }
