@@ -5,13 +5,10 @@
 #include <array>
 #include <bit>
 #include <bitset>
+#include <cstring>
 #include <span>
 
 #include "base/utf8.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace plimsoll::artifact {
 namespace {
@@ -20,21 +17,29 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+constexpr std::uint64_t repeat(unsigned char byte) {
+  return 0x0101010101010101 * byte;
+}
+
+// The high bit of each byte of `word` that is 0. Exact up to the first such byte; a borrow may mark later
+// ones.
+constexpr std::uint64_t zero_bytes(std::uint64_t word) {
+  return (word - repeat(1)) & ~word & repeat(0x80);
+}
+
 // The first byte from `at` that ends a run of plain characters: a quote, a backslash, a control character or
 // a byte above 0x7F.
 const char* end_of_plain(const char* at, const char* end) {
-#if defined(__SSE2__)
-  const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'), space = _mm_set1_epi8(' ');
-  for (; end - at >= 16; at += 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    // Signed: bytes above 0x7F are below the space too.
-    const __m128i special =
-        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash)),
-                     _mm_cmplt_epi8(bytes, space));
-    if (const auto mask = static_cast<unsigned>(_mm_movemask_epi8(special)); mask != 0)
-      return at + std::countr_zero(mask);
+  if constexpr (std::endian::native == std::endian::little) {
+    for (; end - at >= 8; at += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, at, 8);
+      const std::uint64_t below_space = (word - repeat(' ')) & ~word & repeat(0x80);
+      const std::uint64_t special = below_space | (word & repeat(0x80)) | zero_bytes(word ^ repeat('"')) |
+                                    zero_bytes(word ^ repeat('\\'));
+      if (special != 0) return at + std::countr_zero(special) / 8;
+    }
   }
-#endif
   while (at != end && static_cast<signed char>(*at) >= ' ' && *at != '"' && *at != '\\') ++at;
   return at;
 }
