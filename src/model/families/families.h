@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of families and towers: one row per architecture, one file per family. Adding a family is a
+// The table of families: one row per architecture, one file per family. Adding a family is a
 // file, a row here and a fixture.
 #pragma once
 
@@ -23,14 +23,6 @@ struct Family {
 };
 std::span<const Family> families();
 
-/// What stands beside a language model: vision and audio encoders with their projectors.
-struct Tower {
-  std::string_view model_type;   // of the wrapper, the object that holds text_config (or vision_config)
-  std::string_view text_family;  // model_type of the language model where its own config names none
-  void (*write)(KeyReader& wrapper, SpecWriter&);  // lists every weight beside the language model's
-};
-std::span<const Tower> towers();
-
 ModelSpec llama_from_config(KeyReader& keys);
 ModelSpec llama_from_gguf(KeyReader& keys, const artifact::Artifact& artifact);
 ModelSpec mistral_from_config(KeyReader& keys);
@@ -42,6 +34,22 @@ ModelSpec qwen2_moe_from_config(KeyReader& keys);
 ModelSpec qwen3_moe_from_config(KeyReader& keys);
 ModelSpec deepseek_v3_from_config(KeyReader& keys);
 ModelSpec deepseek_v32_from_config(KeyReader& keys);
+ModelSpec qwen3_next_from_config(KeyReader& keys);
+ModelSpec qwen3_5_from_config(KeyReader& keys);
+ModelSpec qwen3_5_moe_from_config(KeyReader& keys);
+ModelSpec qwen4_exp_from_config(KeyReader& keys);
+ModelSpec mamba_from_config(KeyReader& keys);
+ModelSpec mamba2_from_config(KeyReader& keys);
+ModelSpec bamba_from_config(KeyReader& keys);
+ModelSpec falcon_h1_from_config(KeyReader& keys);
+ModelSpec granitemoehybrid_from_config(KeyReader& keys);
+ModelSpec jamba_from_config(KeyReader& keys);
+ModelSpec zamba_from_config(KeyReader& keys);
+ModelSpec zamba2_from_config(KeyReader& keys);
+ModelSpec nemotron_h_from_config(KeyReader& keys);
+ModelSpec lfm2_from_config(KeyReader& keys);
+ModelSpec lfm2_moe_from_config(KeyReader& keys);
+ModelSpec recurrent_gemma_from_config(KeyReader& keys);
 
 /// Windows of Qwen 2, 3 and their mixtures: layer_types, or use_sliding_window from max_window_layers on.
 void read_qwen_windows(KeyReader& keys, ModelSpec& spec);
