@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "facts/catalogue.h"
@@ -18,6 +16,7 @@
 #include "inspect/generation_checks.h"
 #include "inspect/license_checks.h"
 #include "inspect/model_card.h"
+#include "inspect/multimodal.h"
 #include "inspect/parallel_checks.h"
 #include "inspect/revision_checks.h"
 #include "inspect/sizes.h"
@@ -30,14 +29,6 @@
 
 namespace plimsoll::inspect {
 namespace {
-
-Result<std::shared_ptr<const artifact::Artifact>> open_model(const std::string& model) {
-  std::error_code error;
-  if (!std::filesystem::exists(model, error))
-    if (const auto* entry = facts::find_catalogue(model))
-      return artifact::from_config(entry->config_json(), model);
-  return artifact::open(model);
-}
 
 std::string config_file_of(const artifact::Artifact& artifact) {
   const auto& files = artifact.files();
@@ -52,18 +43,6 @@ std::string config_file_of(const artifact::Artifact& artifact) {
 std::optional<std::string> text_of(const Json& value) {
   const std::string* text = value.as_string();
   return text ? std::optional(*text) : std::nullopt;
-}
-
-Json multimodal_of(const Subject& subject) {
-  const Json& config = subject.artifact.config();
-  Json inputs = Json::array();
-  inputs.push_back("text");
-  if (config["vision_config"].is_object()) inputs.push_back("image");
-  if (config["audio_config"].is_object()) inputs.push_back("audio");
-  const bool is_text_only = inputs.size() == 1;
-  return Json::object({{"inputs", std::move(inputs)},
-                       {"examples", is_text_only ? Json::array() : Json()},
-                       {"processor_known", is_text_only ? Json() : Json(false)}});
 }
 
 void name_model(const Subject& subject, Report& report) {
@@ -109,7 +88,7 @@ Status run_checks(const Subject& subject, Report& report) {
   measure_sizes(subject, report);
   check_weights(subject, report);
   check_tokens(subject, report);
-  report.multimodal = multimodal_of(subject);
+  read_multimodal(subject, report);
   PLIMSOLL_TRY_VOID(check_deployment(subject, report));
   if (subject.options.is_deep) {
     Findings deep = artifact::deep_findings(subject.artifact);
@@ -122,7 +101,9 @@ Status run_checks(const Subject& subject, Report& report) {
 }  // namespace
 
 Result<Report> inspect(const std::string& model, const Options& options) {
-  PLIMSOLL_TRY(const auto artifact, open_model(model));
+  PLIMSOLL_TRY(const auto artifact, artifact::open(model, {.lock = options.lock,
+                                                           .checks_digests = options.is_deep,
+                                                           .catalogue = facts::catalogue_config}));
   std::string pointer;
   const Json& figures = artifact->form() == artifact::Form::kGguf
                             ? artifact->config()

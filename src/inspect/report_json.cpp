@@ -31,7 +31,7 @@ Json files_json(const Report& report) {
     list.push_back(Json::object({{"path", file.path},
                                  {"bytes", file.bytes.value},
                                  {"role", to_string(file.role)},
-                                 {"sha256", nullptr}}));
+                                 {"sha256", file.sha256.empty() ? Json() : Json(file.sha256)}}));
   return list;
 }
 

@@ -93,7 +93,8 @@ struct State {
   int heads = 0;                          // heads or groups that tensor parallelism splits; 0: not by heads
   std::int64_t recurrent_elements = 0;    // [heads, head_dim, state_size] or what the kind has
   std::int64_t convolution_elements = 0;  // [channels, kernel - 1], in the dtype of activations
-  std::optional<DType> recurrent_dtype = {};  // declared by the config; else the dtype of activations
+  std::optional<DType> recurrent_dtype = {};    // declared by the config; else the dtype of activations
+  std::optional<DType> convolution_dtype = {};  // where the engine fixes it; else the dtype of activations
   bool operator==(const State&) const = default;
 };
 
@@ -183,6 +184,7 @@ struct Weight {
   int copies = 1;                   // as many of one shape: experts
   bool is_optional = false;         // may be absent from the file (kRopeFrequencies of GGUF)
   bool is_parameter = true;         // counts as a parameter (buffers do not)
+  std::optional<DType> dtype = {};  // stored in it whatever the model's is (integers of a hash)
   bool is_linear = false;           // a matrix that quantization takes (embeddings, norms, biases are none)
 
   /// Product of the shape; read_spec bounds the figures of a config so that it fits 63 bits with copies.

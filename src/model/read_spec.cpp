@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "model/families/families.h"
+#include "model/families/gguf_any.h"
 #include "model/families/spec_writer.h"
 #include "model/families/towers.h"
 #include "model/model.h"
@@ -130,7 +131,14 @@ Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
     spec.model_type = family.model_type;
     return spec;
   }
-  return unknown(*architecture, source + ": general.architecture");
+  // The keys are the same for all architectures; without layers among them nothing is known of the model.
+  if (artifact.config()[*architecture + ".block_count"].is_null())
+    return unknown(*architecture, source + ": general.architecture");
+  KeyReader keys = KeyReader::of_gguf(artifact.config(), source, *architecture);
+  ModelSpec spec = read_any_gguf(keys, artifact, *architecture);
+  PLIMSOLL_TRY_VOID(keys.status());
+  spec.architecture = spec.model_type = *architecture;
+  return spec;
 }
 
 }  // namespace

@@ -34,6 +34,22 @@ ModelSpec qwen2_moe_from_config(KeyReader& keys);
 ModelSpec qwen3_moe_from_config(KeyReader& keys);
 ModelSpec deepseek_v3_from_config(KeyReader& keys);
 ModelSpec deepseek_v32_from_config(KeyReader& keys);
+ModelSpec qwen3_next_from_config(KeyReader& keys);
+ModelSpec qwen3_5_from_config(KeyReader& keys);
+ModelSpec qwen3_5_moe_from_config(KeyReader& keys);
+ModelSpec qwen4_exp_from_config(KeyReader& keys);
+ModelSpec mamba_from_config(KeyReader& keys);
+ModelSpec mamba2_from_config(KeyReader& keys);
+ModelSpec bamba_from_config(KeyReader& keys);
+ModelSpec falcon_h1_from_config(KeyReader& keys);
+ModelSpec granitemoehybrid_from_config(KeyReader& keys);
+ModelSpec jamba_from_config(KeyReader& keys);
+ModelSpec zamba_from_config(KeyReader& keys);
+ModelSpec zamba2_from_config(KeyReader& keys);
+ModelSpec nemotron_h_from_config(KeyReader& keys);
+ModelSpec lfm2_from_config(KeyReader& keys);
+ModelSpec lfm2_moe_from_config(KeyReader& keys);
+ModelSpec recurrent_gemma_from_config(KeyReader& keys);
 
 /// Windows of Qwen 2, 3 and their mixtures: layer_types, or use_sliding_window from max_window_layers on.
 void read_qwen_windows(KeyReader& keys, ModelSpec& spec);
