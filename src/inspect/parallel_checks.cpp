@@ -70,6 +70,12 @@ Blocks blocks_of(const Subject& subject) {
     blocks.output = positive_or_one(shape->items()[0]);
     blocks.input = positive_or_one(shape->items()[1]);
     blocks.expert = std::lcm(blocks.output, blocks.input);
+    // vLLM's fp8 loader cuts the experts' scales finer, down to blocks of 32, when that makes them fit.
+    constexpr std::int64_t kFinest = 32;
+    const std::int64_t hidden = positive_or_one(subject.figures["hidden_size"]);
+    if (config["quant_method"] == Json("fp8") &&
+        std::gcd(std::gcd(blocks.output, blocks.input), hidden) % kFinest == 0)
+      blocks.expert = kFinest;
   } else if (group > 1) {
     blocks.input = group;  // scales run along the input
     blocks.expert = group;

@@ -63,13 +63,23 @@ TEST(ParallelChecks, ExpertsOfFp8Blocks) {
       "num_hidden_layers":2,"num_attention_heads":24,"num_key_value_heads":2,"head_dim":256,"num_experts":512,
       "num_experts_per_tok":10,"moe_intermediate_size":640,"linear_num_key_heads":16,"linear_num_value_heads":48)";
   EXPECT_EQ(shown(inspected(config + "}").parallel), "1 2 4r 8r 16- 32-");
-  // 640 / 8 = 80 is less than a block of 128: whole experts on each rank are.
+  // Blocks of 128 are cut down to 32 for shares of 320 and 160; 640 / 8 = 80 is no multiple of 32.
   const Report fp8 = inspected(config + R"(,"quantization_config":{"quant_method":"fp8",
       "weight_block_size":[128,128]}})");
-  EXPECT_EQ(shown(fp8.parallel), "1 2x 4x 8x 16- 32-");
+  EXPECT_EQ(shown(fp8.parallel), "1 2 4r 8x 16- 32-");
   EXPECT_NE(fp8.parallel[3].reason.find("80"), std::string::npos);
   EXPECT_NE(fp8.parallel[3].reason.find("--enable-expert-parallel"), std::string::npos);
   EXPECT_EQ(fp8.parallel[3].experts_per_rank, 64);
+  // Packed by compressed-tensors the blocks stay whole.
+  const Report packed = inspected(config + R"(,"quantization_config":{"quant_method":"compressed-tensors",
+      "config_groups":{"group_0":{"weights":{"num_bits":8,"type":"float","strategy":"block",
+      "block_structure":[128,128]}}}}})");
+  EXPECT_EQ(shown(packed.parallel), "1 2x 4x 8x 16- 32-");
+  // FP4 experts come in multiples of 64: 640 / 4 = 160 is none.
+  const Report fp4 =
+      inspected(config + R"(,"quantization_config":{"quant_method":"modelopt","quant_algo":"NVFP4",
+      "group_size":16}})");
+  EXPECT_EQ(shown(fp4.parallel), "1 2 4x 8x 16- 32-");
 }
 
 TEST(ParallelChecks, TheDocument) {
