@@ -78,6 +78,7 @@ Result<Expansion> llava_image(Processor& p, PixelSize size) {
       read_sides(p.image, "size", is_square ? Sides::square(224) : Sides{224, {}, {}, {}, {}, {}}, is_square);
   const Sides crop = read_sides(p.image, "crop_size", Sides::square(224), true);
   PLIMSOLL_TRY_VOID(p.status());
+  if (crops && is_square && !p.image.has("crop_size")) return refuse("do_center_crop needs a crop_size");
   if (crops && crop.height && crop.width)
     size = {*crop.height, *crop.width};
   else if (resizes && sides.height && sides.width)

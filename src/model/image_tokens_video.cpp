@@ -150,12 +150,15 @@ Frames sample_glm4v(const Clip& clip, double rate, double max_duration) {
   const auto take = [&](double place) {
     const std::int64_t frame = std::min(last, cut(std::ceil(place)));
     if (frames.empty() || frames.back() != frame) frames.push_back(frame);
-    return frame < last;
   };
   if (duration <= max_duration) {
     const std::int64_t taken = std::max<std::int64_t>(cut(std::floor(duration * rate)), 1);
-    for (std::int64_t at = 0; at < taken; ++at)
-      if (!take(real(at) * clip.frames_per_second / rate)) break;  // all later ones are the last frame too
+    if (rate >= clip.frames_per_second) {  // steps of at most one frame, which pass none by
+      const double end = std::ceil(real(taken - 1) * clip.frames_per_second / rate);
+      frames = all_frames(std::min(last, cut(end)) + 1);
+    }
+    for (std::int64_t at = 0; rate < clip.frames_per_second && at < taken; ++at)
+      take(real(at) * clip.frames_per_second / rate);
   } else if (const std::int64_t taken = cut(max_duration * rate); taken >= clip.frames) {
     frames = all_frames(clip.frames);
   } else {
