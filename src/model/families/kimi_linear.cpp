@@ -81,6 +81,7 @@ DecoderDefaults defaults_of(int hidden_size, int intermediate_size, int num_laye
 
 ModelSpec kimi_linear_from_config(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, defaults_of(2304, 9216, 27, 163'840, 1'048'576));
+  spec.ties_embeddings = false;  // transformers keeps a head of its own whatever the config says
   const Latent latent = read_kimi_latent(keys, spec);
   KeyReader linear = keys.child("linear_attn_config");
   const Kda kda{
@@ -104,9 +105,12 @@ ModelSpec kimi_linear_from_config(KeyReader& keys) {
                        .extras = [&](SpecWriter& writer, const Layer& layer, int) {
                          if (std::holds_alternative<State>(layer.mixer)) write_kda(writer, kda);
                        }});
-  // Kimi K3's experts work in a narrower space, its layers mix residuals of blocks before them: those weights
-  // are not public knowledge here.
-  if (keys.has("routed_expert_hidden_size") || keys.has("attn_res_block_size")) spec.has_all_weights = false;
+  // Kimi K3's experts work in a narrower space and its layers mix what blocks before them left: which weights
+  // that takes is not public.
+  if (keys.has("routed_expert_hidden_size") || keys.has("attn_res_block_size")) {
+    spec.weights.clear();
+    spec.has_all_weights = false;
+  }
   return spec;
 }
 
@@ -114,6 +118,7 @@ ModelSpec bailing_hybrid_from_config(KeyReader& keys) {
   DecoderDefaults defaults = defaults_of(2560, 6144, 42, 157'184, 262'144);
   defaults.norm_eps = 1e-6;
   ModelSpec spec = read_config_decoder(keys, defaults);
+  spec.ties_embeddings = false;  // transformers keeps a head of its own whatever the config says
   const Latent latent = read_kimi_latent(keys, spec);
   const Kda kda{
       .heads = keys.count("linear_num_heads", kMaxHeads, latent.q_heads),
