@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,6 +45,7 @@ struct File {
   std::string path;  // relative to the model root; the file's own name for a lone file
   Bytes bytes;
   FileRole role = FileRole::kOther;
+  std::string sha256{};  // where it is known without reading the file; else empty
 };
 
 struct Tensor {
@@ -55,6 +57,17 @@ struct Tensor {
   std::int64_t offset_bytes = 0;  // from the start of the file
   std::int64_t bytes = 0;
   std::int64_t elements() const;
+};
+
+/// What a hub said about the repository that an artifact comes from.
+struct HubFacts {
+  std::string id;        // the repository's name of today
+  std::string revision;  // that was asked for
+  std::string commit;    // that it meant
+  std::string license;   // the hub's id of it; empty when it names none
+  bool is_gated = false;
+  bool is_private = false;
+  std::optional<std::int64_t> safetensors_total;  // parameters, as the hub shows them
 };
 
 class Artifact {
@@ -70,6 +83,9 @@ class Artifact {
   /// The commit that the folder's place in a hub cache names (snapshots/COMMIT); empty elsewhere.
   virtual std::string commit() const { return {}; }
 
+  /// What the hub said; null when none was asked.
+  virtual const HubFacts* hub() const { return nullptr; }
+
   /// config.json as it stands; for GGUF an object of all metadata keys (arrays included). Null when there is
   /// none.
   virtual const Json& config() const = 0;
@@ -80,8 +96,11 @@ class Artifact {
   /// large.
   virtual Result<std::string> text_file(std::string_view name) const = 0;
 
+  /// False when only headers were read (from a hub): data() then fails for every tensor.
+  virtual bool has_tensor_bytes() const { return true; }
   /// The stored bytes of a tensor, mapped from the file.
-  /// Errors: kMalformed when the file is absent or ends before the tensor does.
+  /// Errors: kMalformed when the file is absent or ends before the tensor does; kUnsupported without
+  /// has_tensor_bytes().
   virtual Result<std::span<const std::byte>> data(const Tensor& tensor) const = 0;
 
   /// Faults of files, headers, index and so on; `inspect` adds the ones that need more knowledge.
@@ -92,10 +111,26 @@ class Artifact {
 /// Reads all tensor bytes once. Tensors that lie outside their file were found by `open` and are skipped.
 Findings deep_findings(const Artifact& artifact);
 
-/// Opens MODEL: a folder, a .gguf file, a lone *.json config, or a lone tokenizer file.
-/// Errors: kMalformed when the path does not exist or is none of these (an org/name id included: the message
-/// says what is taken).
-Result<std::shared_ptr<const Artifact>> open(const std::string& model);
+/// What a caller needs of a model that is not on this machine yet.
+enum class Need {
+  kHeaders,  // all but tensor bytes: data() then says that they were not downloaded
+  kText,     // configs, tokenizer, templates
+  kTensors,  // all; downloads the weights
+};
+
+struct OpenOptions {
+  Need need = Need::kHeaders;
+  std::string lock{};           // path of a lock record that MODEL is held against
+  bool checks_digests = false;  // of a lock record: reads every file
+  /// The config of an id that is known without a network (facts::catalogue_config); asked when the hub cannot
+  /// be reached or does not give its files.
+  std::function<std::optional<Json>(std::string_view id)> catalogue{};
+};
+
+/// Opens MODEL: a folder, a .gguf file, a lone *.json config, a lone tokenizer file, a lock record (lock.h),
+/// or org/name[@revision] of a hub (hub/open_hub.h; `pull` is hub/pull.h). Errors: kMalformed when the path
+/// does not exist or is none of these; kNetwork from the hub.
+Result<std::shared_ptr<const Artifact>> open(const std::string& model, const OpenOptions& options = {});
 
 /// An artifact that is no more than a config, for models known by their config's facts alone. `source` stands
 /// as root().

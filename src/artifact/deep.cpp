@@ -59,6 +59,10 @@ NonFinite count_non_finite(DType dtype, std::span<const std::byte> data) {
 
 Findings deep_findings(const Artifact& artifact) {
   Findings findings;
+  if (!artifact.has_tensor_bytes())
+    return {{"TENSORS_NOT_HERE", FindingLevel::kWarning, FindingKind::kCheckFailed, artifact.root(),
+             "only headers were read from the hub: the values of tensors were not checked",
+             "`plimsoll pull` the model first"}};
   for (const Tensor& tensor : artifact.tensors()) {
     const auto data = artifact.data(tensor);
     if (!data) continue;

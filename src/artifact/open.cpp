@@ -11,6 +11,7 @@
 #include "artifact/content.h"
 #include "artifact/folder.h"
 #include "artifact/gguf_set.h"
+#include "artifact/open_folder.h"
 #include "artifact/store.h"
 #include "artifact/weights_files.h"
 #include "base/json_view.h"
@@ -23,8 +24,9 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxConfigBytes = 64 * kMiB;
 constexpr const char* kTaken =
-    "give a model folder, a .gguf file, a config.json or a tokenizer file; inspect and plan also know the "
-    "names that `plimsoll plan` lists";
+    "give a model folder, a .gguf file, a config.json, a tokenizer file, a lock record, or "
+    "org/name[@revision] of a "
+    "hub";
 
 void add(ArtifactParts& parts, std::string id, FindingLevel level, FindingKind kind, std::string where,
          std::string message, std::string fix = {}) {
@@ -77,6 +79,8 @@ void note_missing(ArtifactParts& parts) {
         "there are no weights here; sizes are computed from the config");
 }
 
+}  // namespace
+
 Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
   ArtifactParts parts;
   parts.root = model;
@@ -110,6 +114,8 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
         model, kTaken);
   return std::make_shared<StoredArtifact>(std::move(parts));
 }
+
+namespace {
 
 // Looked at without a tree: tokenizers are the largest JSON files there are.
 Result<bool> holds_tokenizer(const std::string& path) {
@@ -155,7 +161,7 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
 
 }  // namespace
 
-Result<std::shared_ptr<const Artifact>> open(const std::string& model) {
+Result<std::shared_ptr<const Artifact>> open_path(const std::string& model) {
   std::error_code error;
   const fs::file_status status = fs::status(model, error);
   if (fs::is_directory(status)) return open_folder(model);

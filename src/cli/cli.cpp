@@ -19,6 +19,7 @@ void add_common_flags(CLI::App& verb, CommonFlags& flags) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   verb.add_option("-o", flags.output, "write the result to this file instead of stdout");
+  verb.add_option("--lock", flags.lock, "hold the model against this lock record of `plimsoll pull`");
   verb.add_flag("-q", flags.quiet, "no progress on stderr");
   verb.add_flag("-v", flags.verbose, "more on stderr");
 }
@@ -98,7 +99,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   std::vector<Verb> verbs;
   const std::vector<Verb (*)(CLI::App&)> adders = {
-      add_demo, add_generate, add_serve, add_inspect, add_plan, add_verify, add_bench, add_tokens,
+      add_demo, add_generate, add_serve, add_inspect, add_pull, add_plan, add_verify, add_bench, add_tokens,
   };
   for (const auto& add : adders) verbs.push_back(add(app));
   if (const auto error = unknown_verb(verbs, argc, argv)) return report_error({}, *error);

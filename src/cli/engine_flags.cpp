@@ -47,9 +47,11 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("--chat-template", flags.chat_template, "file that replaces the model's chat template");
 }
 
-Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::string& model) {
+Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::string& model,
+                                        const CommonFlags& common) {
   serve::LoadOptions options;
   options.model = model;
+  options.lock = common.lock;
   options.generation_config = flags.generation_config;
   options.chat_template = flags.chat_template;
   auto& engine = options.engine;

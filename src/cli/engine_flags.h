@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/verbs.h"
 #include "serve/serve.h"
 
 namespace CLI {
@@ -29,6 +30,7 @@ struct EngineFlags {
 void add_engine_flags(CLI::App& verb, EngineFlags& flags);
 
 /// Errors: kUsage naming the flag whose value is no size.
-Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::string& model);
+Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::string& model,
+                                        const CommonFlags& common);
 
 }  // namespace plimsoll::cli

@@ -9,6 +9,7 @@
 #include "bench/bench.h"
 #include "bench/flags.h"
 #include "bench/limits.h"
+#include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "report/report.h"
 
@@ -91,7 +92,8 @@ Status fill_options(BenchFlags& f) {
   if (key && *key && http::header(f.options.headers, "authorization").empty())
     f.options.headers.emplace_back("Authorization", std::string("Bearer ") + key);
   if (!f.tokenizer.empty()) {
-    PLIMSOLL_TRY(const auto artifact, artifact::open(f.tokenizer));
+    PLIMSOLL_TRY(const auto artifact,
+                 artifact::open(f.tokenizer, open_options(f.common, artifact::Need::kText)));
     PLIMSOLL_TRY(f.options.tokenizer, text::load_tokenizer(*artifact));
     f.options.tokenizer_name = f.tokenizer;
   }

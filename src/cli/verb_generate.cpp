@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/engine_flags.h"
+#include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "serve/serve.h"
 
@@ -87,7 +88,9 @@ int run_one(const Flags& flags, serve::Offline& offline) {
 int run(Flags& flags) {
   // Lines in, lines out: an error that stops all of them is a document too.
   if (flags.is_jsonl) flags.common.format = "json";
-  auto load = load_options(flags.engine, flags.model);
+  if (const Status settled = settle_model(flags.model, flags.common); !settled)
+    return report_error(flags.common, settled.error());
+  auto load = load_options(flags.engine, flags.model, flags.common);
   if (!load) return report_error(flags.common, load.error());
   if (flags.engine.max_num_seqs.empty()) load->engine.max_num_seqs = flags.batch;
   auto offline = serve::Offline::load(*load);
@@ -114,7 +117,8 @@ Verb add_generate(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb =
       app.add_subcommand("generate", "one completion or chat in the terminal, or many as JSON lines");
-  verb->add_option("MODEL", flags->model, "model folder or .gguf file")->required();
+  verb->add_option("MODEL", flags->model,
+                   "model folder, .gguf file, lock record, or org/name[@revision] of a hub");
   verb->add_flag("--jsonl", flags->is_jsonl, "one request per line of stdin, one answer per line of stdout");
   verb->add_option("--batch", flags->batch, "lines under way at a time")
       ->check(CLI::Range(1, 256))

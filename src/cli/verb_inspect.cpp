@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/units.h"
+#include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "inspect/inspect.h"
 #include "memory/memory.h"
@@ -19,6 +20,9 @@ struct Flags {
 };
 
 int run_inspect(Flags& flags) {
+  if (const Status settled = settle_model(flags.model, flags.common); !settled)
+    return report_error(flags.common, settled.error());
+  flags.options.lock = flags.common.lock;
   if (!flags.max_model_len.empty()) {
     flags.options.sequence_tokens = parse_size(flags.max_model_len);
     if (!flags.options.sequence_tokens || *flags.options.sequence_tokens < 1)
@@ -47,9 +51,9 @@ Verb add_inspect(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb =
       app.add_subcommand("inspect", "sizes, structure and every fault of a model, before it is deployed");
-  verb->add_option("MODEL", flags->model,
-                   "a model folder, a .gguf file, a config.json, or org/name of the catalogue")
-      ->required();
+  verb->add_option(
+      "MODEL", flags->model,
+      "a model folder, a .gguf file, a config.json, a lock record, or org/name[@revision] of a hub");
   verb->add_flag("--deep", flags->options.is_deep, "read every tensor: NaN and infinity counts");
   verb->add_flag("--tensors", flags->options.lists_tensors, "list all tensors");
   verb->add_option("--tensor", flags->options.tensor, "statistics of one tensor");
@@ -60,6 +64,8 @@ Verb add_inspect(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--workload", flags->workload,
                    "the traffic that is meant: isl=N,osl=N,concurrency=C[,rate=R]");
+  verb->add_option("--gpu", flags->options.gpu, "NAME[:N]: check these GPUs against the model's needs");
+  verb->add_flag("--here", flags->options.is_here, "check this machine against the model's needs");
   add_common_flags(*verb, flags->common);
   verb->footer(
       "Examples:\n"

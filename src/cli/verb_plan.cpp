@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `plan`: flags -> plan room -> print.
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 
 #include "artifact/artifact.h"
+#include "base/log.h"
 #include "base/machine.h"
+#include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "memory/memory.h"
 #include "plan/plan.h"
@@ -69,17 +70,17 @@ Result<plan::Settings> settings_of(const PlanFlags& flags) {
   return settings;
 }
 
-Result<plan::Model> model_of(const std::string& text) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(text, ignored))
-    if (const facts::CatalogueEntry* entry = facts::find_catalogue(text))
-      return plan::catalogue_model(*entry);
-  PLIMSOLL_TRY(const auto artifact, artifact::open(text));
+Result<plan::Model> model_of(const PlanFlags& flags) {
+  const std::string& text = flags.model;
+  PLIMSOLL_TRY(const auto artifact,
+               artifact::open(text, open_options(flags.common, artifact::Need::kHeaders)));
   if (auto error = artifact::first_error(artifact->findings())) return fail(std::move(*error));
   plan::Model model;
   model.source = text;
   PLIMSOLL_TRY(model.spec, model::read_spec(*artifact));
-  model.title = model.spec.name.empty() ? text : model.spec.name;
+  const facts::CatalogueEntry* known = facts::find_catalogue(text);
+  model.title = !model.spec.name.empty() ? model.spec.name : known ? std::string(known->title) : text;
+  for (const Finding& finding : artifact->findings()) log_info(finding.id + ": " + finding.message);
   model.stored_weights = memory::stored_weights_bytes(*artifact, model.spec);
   return model;
 }
@@ -108,18 +109,20 @@ Result<plan::Request> request_of(const PlanFlags& flags) {
     request.targets.push_back(std::move(here));
   }
   if (!flags.model.empty()) {
-    PLIMSOLL_TRY(plan::Model model, model_of(flags.model));
+    PLIMSOLL_TRY(plan::Model model, model_of(flags));
     request.models.push_back(std::move(model));
   } else if (!request.is_simple) {
     for (const facts::CatalogueEntry& entry : facts::catalogue()) {
       PLIMSOLL_TRY(plan::Model model, plan::catalogue_model(entry));
-      request.models.push_back(std::move(model));
+      // A model whose encoder cannot be counted has no row in a table of what fits.
+      if (model::count_parameters(model.spec)) request.models.push_back(std::move(model));
     }
   }
   return request;
 }
 
 int run_plan(PlanFlags& flags) {
+  if (flags.model.empty()) flags.model.swap(flags.common.lock);
   const auto request = request_of(flags);
   if (!request) return report_error(flags.common, request.error());
   const auto plan = plan::make_plan(*request);
@@ -133,7 +136,8 @@ int run_plan(PlanFlags& flags) {
 void add_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_option(
       "MODEL", flags.model,
-      "folder, .gguf, config.json, or an id of the built-in catalogue; without it: the whole catalogue");
+      "folder, .gguf, config.json, lock record, or org/name[@revision] of a hub; without it: the whole "
+      "built-in catalogue");
   verb.add_option(
       "--engine", flags.engine,
       "plimsoll (this program's own, on the CPU), or any (the formula alone); others are not modelled yet. "

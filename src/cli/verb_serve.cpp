@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "cli/engine_flags.h"
+#include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "serve/serve.h"
 
@@ -55,7 +56,9 @@ int measure(const Flags& flags, const serve::LoadOptions& load) {
 }
 
 int run(Flags& flags) {
-  auto load = load_options(flags.engine, flags.model);
+  if (const Status settled = settle_model(flags.model, flags.common); !settled)
+    return report_error(flags.common, settled.error());
+  auto load = load_options(flags.engine, flags.model, flags.common);
   if (!load) return report_error(flags.common, load.error());
   if (!flags.measure.empty()) return measure(flags, *load);
   serve::ServeOptions options;
@@ -93,7 +96,8 @@ int run(Flags& flags) {
 Verb add_serve(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb = app.add_subcommand("serve", "the embedded engine behind the OpenAI API");
-  verb->add_option("MODEL", flags->model, "model folder or .gguf file")->required();
+  verb->add_option("MODEL", flags->model,
+                   "model folder, .gguf file, lock record, or org/name[@revision] of a hub");
   verb->add_option("--host", flags->host, "address to listen on")->capture_default_str();
   verb->add_option("--port", flags->port, "port; 0 picks a free one")
       ->check(CLI::Range(0, 65535))

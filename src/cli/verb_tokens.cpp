@@ -8,6 +8,7 @@
 
 #include "artifact/artifact.h"
 #include "base/mapped_file.h"
+#include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "model/model.h"
 #include "report/report.h"
@@ -44,7 +45,8 @@ Result<std::string> input_text(const Flags& flags) {
 }
 
 Result<TokenizerPtr> open_tokenizer(const Flags& flags) {
-  PLIMSOLL_TRY(const ArtifactPtr artifact, artifact::open(flags.model));
+  PLIMSOLL_TRY(const ArtifactPtr artifact,
+               artifact::open(flags.model, open_options(flags.common, artifact::Need::kText)));
   return text::load_tokenizer(*artifact);
 }
 
@@ -152,7 +154,7 @@ int run_render(const Flags& flags) {
                         {ErrorCode::kUsage, "render needs MODEL or --chat-template FILE", "", ""});
   ArtifactPtr artifact;
   if (!flags.model.empty()) {
-    auto opened = artifact::open(flags.model);
+    auto opened = artifact::open(flags.model, open_options(flags.common, artifact::Need::kText));
     if (!opened) return report_error(flags.common, opened.error());
     artifact = std::move(*opened);
   }
@@ -194,7 +196,7 @@ std::optional<std::int64_t> context_tokens(const Flags& flags, const artifact::A
 }
 
 int run_count(const Flags& flags) {
-  const auto artifact = artifact::open(flags.model);
+  const auto artifact = artifact::open(flags.model, open_options(flags.common, artifact::Need::kText));
   if (!artifact) return report_error(flags.common, artifact.error());
   const auto count = counted(flags, *artifact);
   if (!count) return report_error(flags.common, count.error());

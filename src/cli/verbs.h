@@ -19,10 +19,11 @@ namespace plimsoll::cli {
 
 enum class Format { kText, kJson, kHtml, kCsv };
 
-/// Flags that every verb has: --format, -o, -q, -v.
+/// Flags that every verb has: --format, -o, -q, -v, --lock.
 struct CommonFlags {
   std::string format = "text";
   std::string output;  // -o FILE; empty: stdout
+  std::string lock;    // --lock FILE: the record that MODEL is held against
   bool quiet = false;
   bool verbose = false;
   bool is_json() const { return format == "json"; }
@@ -57,6 +58,7 @@ Verb make_verb(CLI::App* command, const std::shared_ptr<Flags>& flags, int (*run
 }
 Verb add_inspect(CLI::App& app);
 Verb add_plan(CLI::App& app);
+Verb add_pull(CLI::App& app);
 Verb add_tokens(CLI::App& app);
 Verb add_generate(CLI::App& app);
 Verb add_serve(CLI::App& app);

@@ -4,6 +4,7 @@
 // source. Constants; any thread may call.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -13,18 +14,24 @@ namespace plimsoll::facts {
 
 struct CatalogueEntry {
   std::string_view id;       // org/name as the hub spells it
-  std::string_view title;    // "Llama 3.1 8B"
+  std::string_view title;    // "Llama 3.1 8B"; empty: the id says it
   std::string_view config;   // the config's values as JSON text; model::read_spec reads them
-  std::string_view license;  // the hub's license id
+  std::string_view license;  // the hub's license id; empty: not known
   std::string_view source;
 
   /// The config as a tree, as if read from config.json.
   Json config_json() const;
 };
 
+/// All entries, each id once.
 std::span<const CatalogueEntry> catalogue();
+/// Those of the generated table (tools/make_catalogue.py); `catalogue` adds the ones written by hand.
+std::span<const CatalogueEntry> catalogue_table();
 
 /// The entry of `org/name`; case does not count; `@revision` behind it is ignored. Null when not known.
 const CatalogueEntry* find_catalogue(std::string_view id);
+
+/// The config of `org/name[@revision]`, as artifact::open asks for it when no hub answers.
+std::optional<Json> catalogue_config(std::string_view id);
 
 }  // namespace plimsoll::facts

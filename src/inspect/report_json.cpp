@@ -4,7 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "inspect/context_checks.h"
 #include "inspect/inspect.h"
+#include "inspect/license_checks.h"
+#include "inspect/parallel_checks.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -18,12 +21,8 @@ Json model_json(const Report& report) {
                        {"commit", report.commit.empty() ? Json() : Json(report.commit)},
                        {"architecture", report.architecture},
                        {"model_type", report.model_type},
-                       {"license", Json::object({{"id", report.license},
-                                                 {"commercial_use", nullptr},
-                                                 {"redistribution", nullptr},
-                                                 {"derivatives", nullptr},
-                                                 {"gated", nullptr}})},
-                       {"card_claims", Json::object({{"total", nullptr}, {"active", nullptr}})}});
+                       {"license", license_json(report)},
+                       {"card_claims", report.card_claims}});
 }
 
 Json files_json(const Report& report) {
@@ -32,7 +31,7 @@ Json files_json(const Report& report) {
     list.push_back(Json::object({{"path", file.path},
                                  {"bytes", file.bytes.value},
                                  {"role", to_string(file.role)},
-                                 {"sha256", nullptr}}));
+                                 {"sha256", file.sha256.empty() ? Json() : Json(file.sha256)}}));
   return list;
 }
 
@@ -169,17 +168,6 @@ Json workload_json(const std::optional<memory::Workload>& workload) {
                        {"live_tokens", workload->live_tokens().value}});
 }
 
-Json context_json(const Context& context) {
-  Json sources = Json::array();
-  for (const ContextSource& source : context.sources)
-    sources.push_back(
-        Json::object({{"file", source.file}, {"pointer", source.pointer}, {"value", source.value}}));
-  return Json::object({{"native_tokens", context.native_tokens},
-                       {"extended_tokens", context.extended_tokens},
-                       {"max_model_len", context.max_model_len},
-                       {"sources", std::move(sources)}});
-}
-
 Json basis_json(const Report& report) {
   Json basis = Json::object();
   const auto add = [&](const std::string& pointer, const char* source) {
@@ -208,8 +196,10 @@ Json to_json(const Report& report) {
                                 {"workload", workload_json(report.workload)},
                                 {"tokenizer", report.tokenizer},
                                 {"multimodal", report.multimodal},
-                                {"support", nullptr},
-                                {"environment", nullptr},
+                                {"generation_defaults", report.generation_defaults},
+                                {"parallel", parallel_json(report)},
+                                {"support", report.support},
+                                {"environment", report.environment},
                                 {"findings", plimsoll::to_json(report.findings)},
                                 {"verdict", worst == FindingLevel::kInfo ? "ok" : plimsoll::to_string(worst)},
                                 {"basis", basis_json(report)}});

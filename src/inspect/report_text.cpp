@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "inspect/deployment_text.h"
 #include "inspect/inspect.h"
 
 namespace plimsoll::inspect {
@@ -182,6 +183,7 @@ std::string to_text(const Report& report) {
   add_sizes(report, page);
   add_structure(report, page);
   add_tokens(report, page);
+  page += deployment_text(report);
   add_findings(report, page);
   return page;
 }

@@ -10,53 +10,6 @@
 #include "memory/kv_cache.h"
 
 namespace plimsoll::inspect {
-namespace {
-
-constexpr std::int64_t kMaxLength = std::int64_t{1} << 40;  // no model is trained on 10^12 tokens
-
-struct Place {
-  std::string file, pointer;
-  const Json* value;
-};
-
-// Every place that states a length in tokens.
-std::vector<Place> length_places(const Subject& subject) {
-  std::vector<Place> places;
-  const auto add = [&](const std::string& file, std::string pointer, const Json& value) {
-    if (value.is_number()) places.push_back({file, std::move(pointer), &value});
-  };
-  if (subject.is_gguf()) {
-    for (const auto& [key, value] : subject.figures.members())
-      if (key.ends_with(".context_length") || key.ends_with("original_context_length"))
-        add(subject.config_file, key, value);
-    return places;
-  }
-  for (const char* key : {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length",
-                          "model_max_length", "max_sequence_length", "original_max_position_embeddings"})
-    add(subject.config_file, subject.figures_pointer + "/" + key, subject.figures[key]);
-  for (const char* scaling : {"rope_scaling", "rope_parameters"})
-    add(subject.config_file,
-        fmt::format("{}/{}/original_max_position_embeddings", subject.figures_pointer, scaling),
-        subject.figures[scaling]["original_max_position_embeddings"]);
-  add("tokenizer_config.json", "/model_max_length",
-      subject.artifact.json_file("tokenizer_config.json")["model_max_length"]);
-  return places;
-}
-
-// yarn whose max_position_embeddings was not raised with the factor: engines differ in what they then allow.
-void check_scaled_length(const Subject& subject, Report& report) {
-  if (!report.spec || report.spec->rope.kind != model::RopeKind::kYarn || subject.is_gguf()) return;
-  const auto stated = subject.figures["max_position_embeddings"].as_integer();
-  if (!stated || *stated >= report.spec->extended_context_tokens) return;
-  add_check(report.findings, "CFG_ROPE_CTX", FindingLevel::kWarning, subject.place("max_position_embeddings"),
-            fmt::format("yarn reaches {} x {} = {} tokens, max_position_embeddings states {}",
-                        report.spec->native_context_tokens, format_double(report.spec->rope.factor),
-                        report.spec->extended_context_tokens, *stated),
-            "state the extended length, or remove rope_scaling");
-}
-
-}  // namespace
-
 DType activation_dtype(const model::ModelSpec& spec) {
   // Engines compute in 16 bit unless the model is declared in 32.
   return spec.declared_dtype.value_or(DType::kBF16) == DType::kF32 ? DType::kF32 : DType::kBF16;
@@ -125,32 +78,6 @@ Status measure_kv_cache(const Subject& subject, Report& report) {
   if (sequence_bytes) cache.bytes_per_sequence = Bytes(*sequence_bytes);
   report.kv_cache = cache;
   return {};
-}
-
-void read_context(const Subject& subject, Report& report) {
-  Context& context = report.context;
-  for (const Place& place : length_places(subject)) {
-    const auto tokens = place.value->as_integer();
-    if (tokens && *tokens > 0 && *tokens <= kMaxLength) {
-      context.sources.push_back({place.file, place.pointer, *place.value});
-      continue;
-    }
-    // Tokenizers write 10^30 for "no limit"; in a config it is damage.
-    const bool is_tokenizer = place.file == "tokenizer_config.json";
-    report.findings.push_back(
-        {is_tokenizer ? "CONTEXT_UNBOUNDED" : "CFG_RANGE",
-         is_tokenizer ? FindingLevel::kInfo : FindingLevel::kError,
-         FindingKind::kMalformed,
-         fmt::format("{}: {}", place.file, place.pointer),
-         fmt::format("the length {} cannot be meant; it is skipped", dump(*place.value)),
-         {}});
-  }
-  if (!report.spec) return;
-  const auto known = [](std::int64_t tokens) { return tokens > 0 ? std::optional(tokens) : std::nullopt; };
-  context.native_tokens = known(report.spec->native_context_tokens);
-  context.extended_tokens = known(report.spec->extended_context_tokens);
-  context.max_model_len = context.extended_tokens;
-  check_scaled_length(subject, report);
 }
 
 }  // namespace plimsoll::inspect

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layers, how many KV bytes, what context? Runs of the spec's layers, the memory room's formulas over
-// them, and every place that states a length. Pure.
+// Which layers, how many KV bytes? Runs of the spec's layers and the memory room's formulas over them. The
+// context is read in context_checks. Pure.
 #pragma once
 
 #include "base/result.h"
@@ -22,8 +22,5 @@ Result<DType> kv_dtype_of(const Subject& subject, const std::optional<model::Mod
 
 /// Fills report.layers and report.kv_cache, which need report.spec and report.context.
 Status measure_kv_cache(const Subject& subject, Report& report);
-
-/// Fills report.context; lengths that cannot be meant are skipped with a finding.
-void read_context(const Subject& subject, Report& report);
 
 }  // namespace plimsoll::inspect

@@ -86,7 +86,8 @@ std::int64_t divided_up(std::int64_t amount, std::int64_t parts) {
 Result<Bytes> state_bytes(const model::State& state, DType activation_dtype) {
   PLIMSOLL_TRY(const Bytes recurrent,
                vector_bytes(1, state.recurrent_elements, state.recurrent_dtype.value_or(activation_dtype)));
-  PLIMSOLL_TRY(const Bytes convolution, vector_bytes(1, state.convolution_elements, activation_dtype));
+  PLIMSOLL_TRY(const Bytes convolution, vector_bytes(1, state.convolution_elements,
+                                                     state.convolution_dtype.value_or(activation_dtype)));
   return recurrent + convolution;
 }
 

@@ -93,7 +93,8 @@ struct State {
   int heads = 0;                          // heads or groups that tensor parallelism splits; 0: not by heads
   std::int64_t recurrent_elements = 0;    // [heads, head_dim, state_size] or what the kind has
   std::int64_t convolution_elements = 0;  // [channels, kernel - 1], in the dtype of activations
-  std::optional<DType> recurrent_dtype = {};  // declared by the config; else the dtype of activations
+  std::optional<DType> recurrent_dtype = {};    // declared by the config; else the dtype of activations
+  std::optional<DType> convolution_dtype = {};  // where the engine fixes it; else the dtype of activations
   bool operator==(const State&) const = default;
 };
 

@@ -7,7 +7,9 @@
 #include <filesystem>
 
 #include "model/families/families.h"
+#include "model/families/gguf_any.h"
 #include "model/families/spec_writer.h"
+#include "model/families/towers.h"
 #include "model/model.h"
 
 namespace plimsoll::model {
@@ -129,7 +131,14 @@ Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
     spec.model_type = family.model_type;
     return spec;
   }
-  return unknown(*architecture, source + ": general.architecture");
+  // The keys are the same for all architectures; without layers among them nothing is known of the model.
+  if (artifact.config()[*architecture + ".block_count"].is_null())
+    return unknown(*architecture, source + ": general.architecture");
+  KeyReader keys = KeyReader::of_gguf(artifact.config(), source, *architecture);
+  ModelSpec spec = read_any_gguf(keys, artifact, *architecture);
+  PLIMSOLL_TRY_VOID(keys.status());
+  spec.architecture = spec.model_type = *architecture;
+  return spec;
 }
 
 }  // namespace
@@ -155,37 +164,48 @@ std::vector<Level> levels_of(const Json& config) {
   return levels;
 }
 
-// The row for the encoders of a wrapper, by its own model_type or an outer one's.
-const Tower* tower_of(const std::vector<Level>& levels) {
+// The row for the encoders of a wrapper, by its own model_type or an outer one's, and the object that has it.
+struct TowerAt {
+  const Tower* tower = nullptr;
+  const Level* level = nullptr;
+};
+TowerAt tower_of(const std::vector<Level>& levels) {
   for (auto level = levels.rbegin(); level != levels.rend(); ++level)
     if (const std::string* type = (*level->object)["model_type"].as_string())
       for (const Tower& tower : towers())
-        if (tower.model_type == *type) return &tower;
-  return nullptr;
+        if (tower.model_type == *type) return {&tower, &*level};
+  return {};
 }
 
 constexpr std::array<std::string_view, 3> kEncoderKeys{"vision_config", "audio_config", "vision_tower"};
 
-// Lists the encoders; where their kind is not known, says that weights are missing from the list.
-void add_encoders(const std::vector<Level>& levels, const Tower* tower, std::string_view source,
-                  std::optional<Error>& error, ModelSpec& spec) {
-  const Level* holder = nullptr;
+// Lists the encoders; where their kind, or one part of it, is not known, says that weights are missing.
+Status add_encoders(const std::vector<Level>& levels, const TowerAt& at, std::string_view source,
+                    ModelSpec& spec) {
+  bool has_encoders = false;
   for (const Level& level : levels)
     for (const std::string_view key : kEncoderKeys)
       if ((*level.object)[key].is_object()) {
+        has_encoders = true;
         spec.encoders.emplace_back(key);
-        holder = &level;
       }
-  if (!holder) return;
-  if (!tower) {
+  // A wrapper that leaves its vision_config out has the encoder that its class assumes.
+  const bool is_wrapper = at.tower && at.level != &levels.back();
+  if (!has_encoders && !is_wrapper) return {};
+  if (spec.encoders.empty()) spec.encoders.emplace_back("vision_config");
+  if (!at.tower) {
     spec.has_all_weights = false;
-    return;
+    return {};
   }
-  KeyReader wrapper = KeyReader::of_config(*holder->object, source, holder->pointer);
+  KeyReader wrapper = KeyReader::of_config(*at.level->object, source, at.level->pointer);
   SpecWriter writer(spec);
   writer.override_group(WeightGroup::kEncoder);
-  tower->write(wrapper, writer);
-  if (const Status status = wrapper.status(); !status) error = status.error();
+  at.tower->write(wrapper, writer);
+  const Status status = wrapper.status();
+  if (status || status.error().code != ErrorCode::kUnsupported) return status;
+  spec.has_all_weights = false;
+  std::erase_if(spec.weights, [](const Weight& weight) { return weight.group == WeightGroup::kEncoder; });
+  return {};
 }
 
 // What stands at any level: the outermost that says it counts.
@@ -216,9 +236,9 @@ Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
                 std::string(source));
   const std::vector<Level> levels = levels_of(config);
   const Level& inner = levels.back();
-  const Tower* tower = tower_of(levels);
+  const TowerAt at = tower_of(levels);
   Match match = family_of(*inner.object);
-  if (!match.family && tower) match.family = family_of_type(tower->text_family);
+  if (!match.family && at.tower) match.family = family_of_type(at.tower->text_family);
   if (!match.family) {
     if (match.shown.empty()) match.shown = family_of(config).shown;
     return unknown(match.shown, fmt::format("{}: {}/architectures", source, inner.pointer));
@@ -228,9 +248,7 @@ Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
   ModelSpec spec = match.family->from_config(keys);
   PLIMSOLL_TRY_VOID(keys.status());
   replace_head(match.other_head, *inner.object, spec);
-  std::optional<Error> error;
-  add_encoders(levels, tower, source, error, spec);
-  if (error) return fail(*error);
+  PLIMSOLL_TRY_VOID(add_encoders(levels, at, source, spec));
   const auto& names = config["architectures"].items();
   const std::string* outer = names.empty() ? nullptr : names[0].as_string();
   spec.architecture = outer ? *outer : std::string(match.family->architecture);

@@ -10,7 +10,7 @@ namespace plimsoll::plan {
 Result<Model> catalogue_model(const facts::CatalogueEntry& entry) {
   Model model;
   model.source = std::string(entry.id);
-  model.title = std::string(entry.title);
+  model.title = std::string(entry.title.empty() ? entry.id : entry.title);
   PLIMSOLL_TRY(model.spec, model::read_spec(entry.config_json(), entry.id));
   return model;
 }

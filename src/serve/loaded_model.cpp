@@ -53,7 +53,8 @@ std::string without_trailing_slashes(std::string path) {
 Result<LoadedModel> load_model(const LoadOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   LoadedModel loaded;
-  PLIMSOLL_TRY(loaded.artifact, artifact::open(options.model));
+  PLIMSOLL_TRY(loaded.artifact,
+               artifact::open(options.model, {.need = artifact::Need::kTensors, .lock = options.lock}));
   if (auto error = artifact::first_error(loaded.artifact->findings())) return fail(std::move(*error));
   PLIMSOLL_TRY(loaded.spec, model::read_spec(*loaded.artifact));
   ModelContext& context = loaded.context;
@@ -65,7 +66,8 @@ Result<LoadedModel> load_model(const LoadOptions& options) {
   }
   PLIMSOLL_TRY(context.defaults, read_sampling_defaults(*loaded.artifact, options.generation_config));
   PLIMSOLL_TRY(loaded.engine, engine::Engine::load(loaded.artifact, loaded.spec, options.engine));
-  context.root = without_trailing_slashes(options.model);
+  const artifact::HubFacts* hub = loaded.artifact->hub();
+  context.root = hub ? hub->id : without_trailing_slashes(options.model);
   context.names = options.served_model_names;
   if (context.names.empty()) context.names.push_back(context.root);
   context.max_model_len = loaded.engine->memory().max_model_len.value;

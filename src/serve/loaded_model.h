@@ -15,6 +15,7 @@ namespace plimsoll::serve {
 
 struct LoadOptions {
   std::string model;                            // MODEL as the command line takes it
+  std::string lock;                             // a lock record that it is held against
   std::vector<std::string> served_model_names;  // default: `model`
   std::string generation_config = "auto";       // auto, vllm, or a folder
   std::string chat_template;                    // file that replaces the model's own

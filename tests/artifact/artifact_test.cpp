@@ -86,7 +86,7 @@ TEST(Open, GgufMetadataIsAJsonObject) {
 }
 
 TEST(Open, RefusesWhatIsNoModel) {
-  for (const char* model : {"/nowhere/at/all", "org/name", "/dev/null"}) {
+  for (const char* model : {"/nowhere/at/all", "no-name", "/dev/null"}) {
     const auto artifact = open(model);
     ASSERT_FALSE(artifact) << model;
     EXPECT_EQ(artifact.error().code, ErrorCode::kMalformed);

@@ -41,6 +41,9 @@ ModelSpec read_config_decoder(KeyReader& keys, const DecoderDefaults& defaults);
 /// The same from GGUF keys; biases and a head of its own are seen in the tensor list.
 ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact);
 
+/// Only what all architectures' keys share: width, vocabulary, number of layers (empty ones), declared type.
+ModelSpec read_gguf_frame(KeyReader& keys, const artifact::Artifact& artifact);
+
 /// Adds a trait once.
 void add_trait(ModelSpec& spec, Trait trait);
 

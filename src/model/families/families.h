@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of families and towers: one row per architecture, one file per family. Adding a family is a
+// The table of families: one row per architecture, one file per family. Adding a family is a
 // file, a row here and a fixture.
 #pragma once
 
@@ -22,14 +22,6 @@ struct Family {
   ModelSpec (*from_gguf)(KeyReader&, const artifact::Artifact&);  // null with an empty gguf_architecture
 };
 std::span<const Family> families();
-
-/// What stands beside a language model: vision and audio encoders with their projectors.
-struct Tower {
-  std::string_view model_type;   // of the wrapper, the object that holds text_config (or vision_config)
-  std::string_view text_family;  // model_type of the language model where its own config names none
-  void (*write)(KeyReader& wrapper, SpecWriter&);  // lists every weight beside the language model's
-};
-std::span<const Tower> towers();
 
 ModelSpec llama_from_config(KeyReader& keys);
 ModelSpec llama_from_gguf(KeyReader& keys, const artifact::Artifact& artifact);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "model/families/decoder.h"
@@ -35,15 +36,22 @@ std::optional<DType> gguf_dtype(const Json& metadata) {
 
 }  // namespace
 
-ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact) {
+ModelSpec read_gguf_frame(KeyReader& keys, const artifact::Artifact& artifact) {
   ModelSpec spec;
   spec.hidden_size = keys.count("embedding_length", kMaxWidth);
   spec.vocab_size = gguf_vocab(keys, artifact);
-  spec.norm_eps = keys.positive("attention.layer_norm_rms_epsilon", 1e-5);
+  spec.norm_eps =
+      keys.positive("attention.layer_norm_rms_epsilon", keys.positive("attention.layer_norm_epsilon", 1e-5));
   // Only the tensor list says whether the head is its own; without any tensor nothing is known to be shared.
   spec.ties_embeddings = artifact.find("token_embd.weight") && !artifact.find("output.weight");
-  const int num_layers = keys.count("block_count", kMaxLayers);
+  spec.layers.resize(static_cast<std::size_t>(keys.count("block_count", kMaxLayers)));
+  spec.declared_dtype = gguf_dtype(artifact.config());
+  if (const auto* name = artifact.config()["general.name"].as_string()) spec.name = *name;
+  return spec;
+}
 
+ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact) {
+  ModelSpec spec = read_gguf_frame(keys, artifact);
   Attention attention;
   attention.q_heads = keys.count("attention.head_count", kMaxHeads);
   attention.kv_heads = keys.count("attention.head_count_kv", kMaxHeads, attention.q_heads);
@@ -65,11 +73,9 @@ ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact)
   Ffn ffn;
   ffn.intermediate_size = keys.count("feed_forward_length", kMaxWidth);
   ffn.has_bias = artifact.find("blk.0.ffn_up.bias") != nullptr;
-  spec.layers.assign(static_cast<std::size_t>(num_layers), Layer{attention, ffn});
+  std::fill(spec.layers.begin(), spec.layers.end(), Layer{attention, ffn});
 
   read_gguf_rope(keys, attention.head_dim, spec);
-  spec.declared_dtype = gguf_dtype(artifact.config());
-  if (const auto* name = artifact.config()["general.name"].as_string()) spec.name = *name;
   return spec;
 }
 

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/hub/choose_files.h"
+
+#include <algorithm>
+#include <set>
+
+#include "artifact/content.h"
+#include "artifact/shard_name.h"
+#include "base/units.h"
+
+namespace plimsoll::artifact {
+namespace {
+
+constexpr std::int64_t kMaxSmall = 64 * kMiB;  // what json_file() reads at most
+constexpr std::int64_t kMaxOther = 1 * kMiB;   // other JSON files of the top folder (quantize_config.json)
+constexpr std::string_view kIndex = "model.safetensors.index.json";
+
+bool is_top(const HubFile& file) {
+  return file.path.find('/') == std::string::npos;
+}
+
+bool is_small(const HubFile& file) {
+  if (file.bytes > kMaxSmall) return false;
+  // Named templates lie in a folder of their own; all else below folders belongs to other components.
+  if (!is_top(file) && !file.path.starts_with("additional_chat_templates/")) return false;
+  switch (role_of(file.path)) {
+    case FileRole::kIndex:
+    case FileRole::kConfig:
+    case FileRole::kGenerationConfig:
+    case FileRole::kTokenizer:
+    case FileRole::kTemplate:
+    case FileRole::kProcessor:
+    case FileRole::kLicense:
+    case FileRole::kReadme:
+      return true;
+    case FileRole::kOther:
+      return file.bytes <= kMaxOther && file.path.ends_with(".json");
+    case FileRole::kWeights:
+    case FileRole::kCode:
+      return false;
+  }
+  return false;
+}
+
+std::vector<std::string> top_files(const std::vector<HubFile>& files, std::string_view ending) {
+  std::vector<std::string> names;
+  for (const HubFile& file : files)
+    if (is_top(file) && file.path.ends_with(ending)) names.push_back(file.path);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// All parts of the split set that `name` belongs to, or itself alone.
+std::vector<std::string> set_of(const std::string& name, const std::vector<std::string>& all) {
+  const auto shard = shard_name(name);
+  if (!shard) return {name};
+  std::vector<std::string> set;
+  for (const std::string& other : all)
+    if (const auto part = shard_name(other); part && part->same_set(*shard)) set.push_back(other);
+  return set;
+}
+
+std::vector<std::string> indexed(const Json& index, const std::vector<HubFile>& files) {
+  std::set<std::string_view> names;
+  for (const auto& [tensor, file] : index["weight_map"].members())
+    if (const std::string* name = file.as_string()) names.insert(*name);
+  std::vector<std::string> there;
+  for (const HubFile& file : files)
+    if (names.contains(file.path)) there.push_back(file.path);
+  return there;
+}
+
+}  // namespace
+
+const HubFile* find_hub_file(const std::vector<HubFile>& files, std::string_view path) {
+  const auto found =
+      std::find_if(files.begin(), files.end(), [&](const HubFile& file) { return file.path == path; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+std::vector<HubFile> small_files(const std::vector<HubFile>& files) {
+  std::vector<HubFile> small;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(small), is_small);
+  return small;
+}
+
+std::string index_file(const std::vector<HubFile>& files) {
+  const auto indices = top_files(files, ".safetensors.index.json");
+  if (indices.empty()) return {};
+  return contains(indices, kIndex) ? std::string(kIndex) : indices.front();
+}
+
+WeightFiles weight_files(const std::vector<HubFile>& files, const Json& index) {
+  using enum WeightFiles::Kind;
+  WeightFiles chosen;
+  if (const auto all = top_files(files, ".safetensors"); !all.empty()) {
+    chosen.kind = kSafetensors;
+    chosen.index = index_file(files);
+    if (contains(all, "model.safetensors")) {
+      chosen.taken = {"model.safetensors"};
+      return chosen;
+    }
+    if (!chosen.index.empty()) chosen.taken = indexed(index, files);
+    if (chosen.taken.empty()) chosen.taken = all;
+    return chosen;
+  }
+  if (auto all = top_files(files, ".gguf"); !all.empty()) {
+    chosen.kind = kGguf;
+    std::vector<std::string> models = all;
+    std::erase_if(models, [](const std::string& name) { return name.starts_with("mmproj"); });
+    if (models.empty()) models = all;
+    chosen.taken = set_of(models.front(), models);
+    return chosen;
+  }
+  for (const char* ending : {".bin", ".pt", ".pth", ".ckpt"})
+    for (std::string& name : top_files(files, ending)) chosen.taken.push_back(std::move(name));
+  if (!chosen.taken.empty()) chosen.kind = kPickle;
+  return chosen;
+}
+
+bool has_tokenizer_file(const std::vector<HubFile>& files) {
+  return std::any_of(files.begin(), files.end(), [](const HubFile& file) {
+    return is_top(file) && role_of(file.path) == FileRole::kTokenizer && file.path != "tokenizer_config.json";
+  });
+}
+
+namespace {
+
+// One [...] at `pattern`[at]; the place behind it, or npos when it is never closed.
+std::size_t match_set(std::string_view pattern, std::size_t at, char c, bool& is_match) {
+  std::size_t i = at + 1;
+  const bool is_negated = i < pattern.size() && pattern[i] == '!';
+  if (is_negated) ++i;
+  bool is_in = false;
+  for (const std::size_t first = i; i < pattern.size() && (pattern[i] != ']' || i == first); ++i) {
+    if (i + 2 < pattern.size() && pattern[i + 1] == '-' && pattern[i + 2] != ']') {
+      is_in |= c >= pattern[i] && c <= pattern[i + 2];
+      i += 2;
+    } else {
+      is_in |= c == pattern[i];
+    }
+  }
+  if (i >= pattern.size()) return std::string_view::npos;
+  is_match = is_in != is_negated;
+  return i + 1;
+}
+
+}  // namespace
+
+bool matches_glob(std::string_view path, std::string_view pattern_text) {
+  std::string pattern(pattern_text);
+  if (pattern.ends_with('/')) pattern += '*';
+  // Where the last star stands and how much it has taken: going back there is enough.
+  std::size_t p = 0, s = 0, star = std::string::npos, taken = 0;
+  while (s < path.size()) {
+    bool is_match = false;
+    std::size_t next = p + 1;
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = s;
+      continue;
+    }
+    if (p < pattern.size() && pattern[p] == '[') {
+      next = match_set(pattern, p, path[s], is_match);
+      if (next == std::string::npos) {
+        next = p + 1;
+        is_match = path[s] == '[';
+      }
+    } else if (p < pattern.size()) {
+      is_match = pattern[p] == '?' || pattern[p] == path[s];
+    }
+    if (is_match) {
+      p = next;
+      ++s;
+    } else if (star != std::string::npos) {
+      p = star + 1;
+      s = ++taken;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace plimsoll::artifact

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/hub/view.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace plimsoll::artifact {
+namespace {
+
+namespace fs = std::filesystem;
+
+class View final : public Artifact {
+ public:
+  explicit View(ViewParts parts) : parts_(std::move(parts)), findings_(std::move(parts_.findings)) {
+    const Findings& others = parts_.shown->findings();
+    findings_.insert(findings_.end(), others.begin(), others.end());
+  }
+
+  Form form() const override { return parts_.shown->form(); }
+  const std::string& root() const override { return parts_.shown->root(); }
+  const std::vector<File>& files() const override {
+    return parts_.files.empty() ? parts_.shown->files() : parts_.files;
+  }
+  const std::vector<Tensor>& tensors() const override { return parts_.shown->tensors(); }
+  const Tensor* find(std::string_view name) const override { return parts_.shown->find(name); }
+  std::string commit() const override {
+    return parts_.hub && !parts_.hub->commit.empty() ? parts_.hub->commit : parts_.shown->commit();
+  }
+  const HubFacts* hub() const override { return parts_.hub ? &*parts_.hub : parts_.shown->hub(); }
+  const Json& config() const override { return parts_.shown->config(); }
+  const Json& json_file(std::string_view name) const override { return parts_.shown->json_file(name); }
+  Result<std::string> text_file(std::string_view name) const override {
+    return parts_.shown->text_file(name);
+  }
+  Result<std::span<const std::byte>> data(const Tensor& tensor) const override {
+    if (parts_.has_tensor_bytes) return parts_.shown->data(tensor);
+    return fail(ErrorCode::kUnsupported,
+                "reading tensor " + std::string(tensor.name) +
+                    ": only headers were read from the hub, its bytes were not downloaded",
+                parts_.hub ? parts_.hub->id : std::string(), "`plimsoll pull` the model first");
+  }
+  bool has_tensor_bytes() const override {
+    return parts_.has_tensor_bytes && parts_.shown->has_tensor_bytes();
+  }
+  const Findings& findings() const override { return findings_; }
+
+ private:
+  const ViewParts parts_;
+  Findings findings_;
+};
+
+}  // namespace
+
+Result<TemporaryFolder> TemporaryFolder::make() {
+  std::error_code error;
+  std::string path = (fs::temp_directory_path(error) / "plimsoll-XXXXXX").string();
+  if (error || !::mkdtemp(path.data()))
+    return fail(
+        ErrorCode::kUsage,
+        std::string("no temporary folder can be made: ") + (error ? error.message() : std::strerror(errno)),
+        path, "name a writable one with TMPDIR");
+  TemporaryFolder folder;
+  folder.path_ = std::move(path);
+  return folder;
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+std::shared_ptr<const Artifact> make_view(ViewParts parts) {
+  return std::make_shared<View>(std::move(parts));
+}
+
+}  // namespace plimsoll::artifact

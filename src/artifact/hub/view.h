@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// An artifact seen from outside its files: what a hub said about it, findings of its origin, and, when only
+// headers are here, the refusal to give tensor bytes. Owns the artifact it shows and the folder that was made
+// for it. Reading is safe from any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "artifact/artifact.h"
+#include "base/result.h"
+
+namespace plimsoll::artifact {
+
+/// A folder for temporary files, removed with all it holds.
+class TemporaryFolder {
+ public:
+  /// Errors: kUsage when none can be made.
+  static Result<TemporaryFolder> make();
+  TemporaryFolder(TemporaryFolder&& other) noexcept;
+  TemporaryFolder& operator=(TemporaryFolder&& other) noexcept;
+  ~TemporaryFolder();
+  const std::string& path() const { return path_; }
+
+ private:
+  TemporaryFolder() = default;
+  std::string path_;
+};
+
+struct ViewParts {
+  std::shared_ptr<const Artifact> shown;
+  std::optional<TemporaryFolder> folder;  // that `shown` lies in
+  std::optional<HubFacts> hub;
+  std::vector<File> files;  // instead of the shown ones, in the same order, when not empty
+  Findings findings;        // before those of `shown`
+  bool has_tensor_bytes = true;
+};
+
+std::shared_ptr<const Artifact> make_view(ViewParts parts);
+
+}  // namespace plimsoll::artifact

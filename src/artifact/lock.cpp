@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/lock.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <system_error>
+#include <unordered_map>
+
+#include "artifact/folder.h"
+#include "artifact/hub/listing.h"
+#include "base/hash.h"
+#include "base/units.h"
+
+namespace plimsoll::artifact {
+namespace {
+
+constexpr std::string_view kSchema = "plimsoll.lock/1";
+constexpr std::int64_t kMaxLockBytes = 64 * kMiB;
+constexpr std::size_t kMaxLockedFiles = 100'000;
+constexpr std::size_t kLooked = 4096;  // bytes in which a lock record names its schema
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
+std::string text_in(const Json& value) {
+  const std::string* text = value.as_string();
+  return text ? *text : std::string();
+}
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+tl::unexpected<Error> refuse(std::string what, std::string_view source, std::string_view pointer) {
+  return fail(ErrorCode::kMalformed, "reading a lock record: " + std::move(what),
+              fmt::format("{}: {}", source, pointer), "write it again with `plimsoll pull ... -o FILE`");
+}
+
+Result<LockedFile> read_file_entry(const Json& entry, std::string_view source, std::size_t index) {
+  const std::string pointer = fmt::format("/files/{}", index);
+  LockedFile file;
+  file.path = text_in(entry["path"]);
+  if (!is_safe_name(file.path))
+    return refuse("the path is none inside a model's folder", source, pointer + "/path");
+  const auto bytes = entry["bytes"].as_integer();
+  if (!bytes || *bytes < 0) return refuse("the size is no number of bytes", source, pointer + "/bytes");
+  file.bytes = *bytes;
+  file.sha256 = text_in(entry["sha256"]);
+  if (!entry["sha256"].is_null() && !is_sha256(file.sha256))
+    return refuse("the digest is none of 64 hex digits", source, pointer + "/sha256");
+  return file;
+}
+
+Finding mismatch(const LockRecord& record, const std::string& path, std::string message) {
+  return {"LOCK_MISMATCH",
+          FindingLevel::kError,
+          FindingKind::kCheckFailed,
+          path,
+          std::move(message),
+          fmt::format("`plimsoll pull {}@{}` brings back the locked files", record.repo, record.commit)};
+}
+
+// Without tensor bytes only the small files are really here; the rest are stand-ins of the right size.
+bool is_here(const Artifact& artifact, const File& file) {
+  if (artifact.has_tensor_bytes()) return true;
+  const bool is_large =
+      file.role == FileRole::kWeights || file.role == FileRole::kCode || file.role == FileRole::kOther;
+  return !is_large && file.path.find('/') == std::string::npos;
+}
+
+std::string path_of(const Artifact& artifact, const File& file) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(artifact.root(), error)) return artifact.root();
+  return resolve_hub_cache(artifact.root()).folder + "/" + file.path;
+}
+
+}  // namespace
+
+Json to_json(const LockRecord& record) {
+  Json files = Json::array();
+  for (const LockedFile& file : record.files)
+    files.push_back(
+        Json::object({{"path", file.path}, {"bytes", file.bytes}, {"sha256", text_or_null(file.sha256)}}));
+  return Json::object({{"schema", kSchema},
+                       {"repo", record.repo},
+                       {"revision", text_or_null(record.revision)},
+                       {"commit", record.commit},
+                       {"files", std::move(files)},
+                       {"license", text_or_null(record.license)},
+                       {"engine", Json::object({{"name", text_or_null(record.engine_name)},
+                                                {"version", text_or_null(record.engine_version)},
+                                                {"image_digest", text_or_null(record.engine_image_digest)}})},
+                       {"chat_template_sha256", text_or_null(record.chat_template_sha256)},
+                       {"generation_config", record.generation_config},
+                       {"max_model_len", Json(record.max_model_len)}});
+}
+
+Result<LockRecord> read_lock(const Json& document, std::string_view source) {
+  if (text_in(document["schema"]) != kSchema)
+    return refuse(fmt::format("its schema is not {}", kSchema), source, "/schema");
+  LockRecord record;
+  record.repo = text_in(document["repo"]);
+  if (const auto id = parse_hub_id(record.repo); !id || id->repo != record.repo)
+    return refuse("the repository is no org/name", source, "/repo");
+  record.commit = text_in(document["commit"]);
+  if (!is_commit(record.commit)) return refuse("the commit is none of 40 hex digits", source, "/commit");
+  record.revision = text_in(document["revision"]);
+  const auto& files = document["files"].items();
+  if (!document["files"].is_array() || files.size() > kMaxLockedFiles)
+    return refuse("it has no list of files", source, "/files");
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    PLIMSOLL_TRY(LockedFile file, read_file_entry(files[i], source, i));
+    record.files.push_back(std::move(file));
+  }
+  record.license = text_in(document["license"]);
+  record.engine_name = text_in(document["engine"]["name"]);
+  record.engine_version = text_in(document["engine"]["version"]);
+  record.engine_image_digest = text_in(document["engine"]["image_digest"]);
+  record.chat_template_sha256 = text_in(document["chat_template_sha256"]);
+  record.generation_config = document["generation_config"];
+  const Json& length = document["max_model_len"];
+  record.max_model_len = length.as_integer();
+  if (!length.is_null() && record.max_model_len.value_or(0) < 1)
+    return refuse("the length is no number of tokens", source, "/max_model_len");
+  return record;
+}
+
+Result<LockRecord> read_lock_file(const std::string& path) {
+  PLIMSOLL_TRY(const Json document, read_json_file(path, kMaxLockBytes));
+  return read_lock(document, path);
+}
+
+bool is_lock_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string begin(kLooked, '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  const std::size_t at = begin.find("\"schema\"");
+  const std::size_t first = begin.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && begin[first] == '{' && at != std::string::npos &&
+         begin.substr(at, 40).find("\"plimsoll.lock/") != std::string::npos;
+}
+
+Findings check_lock(const LockRecord& record, const Artifact& artifact, bool reads_files) {
+  std::unordered_map<std::string_view, const File*> here;
+  for (const File& file : artifact.files()) here.emplace(file.path, &file);
+  Findings findings;
+  for (const LockedFile& locked : record.files) {
+    const auto found = here.find(locked.path);
+    if (found == here.end()) {
+      findings.push_back(mismatch(
+          record, locked.path,
+          fmt::format("the lock record names this file of {} bytes, and it is absent", locked.bytes)));
+      continue;
+    }
+    const File& file = *found->second;
+    if (file.bytes.value != locked.bytes) {
+      findings.push_back(mismatch(
+          record, locked.path,
+          fmt::format("the lock record gives {} bytes, the file has {}", locked.bytes, file.bytes.value)));
+      continue;
+    }
+    if (locked.sha256.empty()) continue;
+    std::string digest = file.sha256;
+    if (reads_files && is_here(artifact, file)) {
+      auto computed = digest_of_file(path_of(artifact, file), DigestKind::kSha256);
+      digest = computed ? std::move(*computed) : "none: " + computed.error().message;
+    }
+    if (!digest.empty() && digest != locked.sha256)
+      findings.push_back(
+          mismatch(record, locked.path,
+                   fmt::format("the lock record gives sha256 {}, the file has {}", locked.sha256, digest)));
+  }
+  return findings;
+}
+
+std::string chat_template_digest(const Artifact& artifact) {
+  std::string text;
+  if (auto file = artifact.text_file("chat_template.jinja"))
+    text = std::move(*file);
+  else if (const Json& stored = artifact.json_file("tokenizer_config.json")["chat_template"];
+           stored.is_array()) {
+    for (const Json& named : stored.items())
+      if (text_in(named["name"]) == "default") text = text_in(named["template"]);
+  } else {
+    text = text_in(stored);
+  }
+  return text.empty() ? std::string() : sha256_hex(std::as_bytes(std::span(text)));
+}
+
+}  // namespace plimsoll::artifact
