@@ -50,6 +50,23 @@ ModelSpec nemotron_h_from_config(KeyReader& keys);
 ModelSpec lfm2_from_config(KeyReader& keys);
 ModelSpec lfm2_moe_from_config(KeyReader& keys);
 ModelSpec recurrent_gemma_from_config(KeyReader& keys);
+ModelSpec glm4_moe_from_config(KeyReader& keys);
+ModelSpec glm4_moe_lite_from_config(KeyReader& keys);
+ModelSpec glm_moe_dsa_from_config(KeyReader& keys);
+ModelSpec dots1_from_config(KeyReader& keys);
+ModelSpec deepseek_from_config(KeyReader& keys);
+ModelSpec deepseek_v2_from_config(KeyReader& keys);
+ModelSpec deepseek_v4_from_config(KeyReader& keys);
+ModelSpec minimax_from_config(KeyReader& keys);
+ModelSpec minimax_m2_from_config(KeyReader& keys);
+ModelSpec minimax_m3_from_config(KeyReader& keys);
+ModelSpec longcat_flash_from_config(KeyReader& keys);
+ModelSpec kimi_linear_from_config(KeyReader& keys);
+ModelSpec bailing_hybrid_from_config(KeyReader& keys);
+ModelSpec mimo_v2_flash_from_config(KeyReader& keys);
+ModelSpec step3p5_from_config(KeyReader& keys);
+ModelSpec afmoe_from_config(KeyReader& keys);
+ModelSpec flex_olmo_from_config(KeyReader& keys);
 
 /// Windows of Qwen 2, 3 and their mixtures: layer_types, or use_sliding_window from max_window_layers on.
 void read_qwen_windows(KeyReader& keys, ModelSpec& spec);
