@@ -3,6 +3,8 @@
 // spec's layers are the decoder's; the keys and values of cross attention do not grow with the text and are
 // no part of them. Everything of the encoder is in the group of encoders. Source: transformers' configuration
 // and modeling files of these names.
+#include <fmt/format.h>
+
 #include <string>
 
 #include "model/families/families.h"
@@ -60,7 +62,8 @@ ModelSpec read_t5(KeyReader& keys, const DecoderDefaults& class_defaults, std::s
   defaults.has_class_defaults = true;
   ModelSpec spec = read_config_decoder(keys, defaults);
   add_trait(spec, Trait::kEncoderDecoder);
-  spec.rope = {.kind = RopeKind::kNone};
+  spec.rope = RopeSpec();
+  spec.rope.kind = RopeKind::kNone;
   const int encoder_layers = static_cast<int>(spec.layers.size());
   const int decoder_layers = keys.count("num_decoder_layers", kMaxLayers, encoder_layers);
   Layer layer = spec.layers.front();
@@ -156,7 +159,8 @@ ModelSpec read_bart(KeyReader& keys, DecoderDefaults defaults, const Side& encod
   defaults.q_heads = 1;  // the two sides state their own
   ModelSpec spec = read_config_decoder(keys, defaults);
   add_trait(spec, Trait::kEncoderDecoder);
-  spec.rope = {.kind = RopeKind::kNone};
+  spec.rope = RopeSpec();
+  spec.rope.kind = RopeKind::kNone;
   Attention attention;
   attention.q_heads = attention.kv_heads = decoder.heads;
   if (spec.hidden_size % decoder.heads != 0)

@@ -105,6 +105,13 @@ constexpr std::array kFamilies{
     Family{"MarianMTModel", "marian", "", marian_from_config, nullptr},
     Family{"M2M100ForConditionalGeneration", "m2m_100", "", m2m_100_from_config, nullptr},
     Family{"WhisperForConditionalGeneration", "whisper", "", whisper_from_config, nullptr},
+    Family{"MPTForCausalLM", "", "", mpt_from_config, nullptr},
+    Family{"", "deci", "", nemotron_nas_from_config, nullptr},
+    Family{"YiForCausalLM", "Yi", "", llama_from_config, nullptr},
+    Family{"AquilaForCausalLM", "aquila", "", llama_from_config, nullptr},
+    Family{"LLaMAForCausalLM", "", "", llama_from_config, nullptr},
+    Family{"RWForCausalLM", "RefinedWebModel", "", falcon_from_config, nullptr},
+    Family{"StableLMEpochForCausalLM", "stablelm_epoch", "", stablelm_from_config, nullptr},
 };
 
 }  // namespace

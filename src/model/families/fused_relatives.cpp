@@ -3,6 +3,8 @@
 // ChatGLM 3, InternLM 2, Baichuan, Qwen 1; and Orion, InternLM 1, MiniCPM, MiMo, EXAONE 3 under the same roof
 // because transformers builds them not or under other names. Source: transformers' GlmConfig, Glm4Config,
 // Phi3Config; for the rest the tensors of the published files.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "model/families/families.h"

@@ -2,6 +2,8 @@
 // Gemma 3n and 4 (text): embeddings that enter each layer, layers that read another's keys and values, heads
 // of two sizes, feed-forwards of several widths, and in 3n several streams (AltUp). Source: transformers'
 // Gemma3nTextConfig, Gemma4TextConfig and their modeling files.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -90,6 +92,13 @@ ModelSpec read_gemma_wide(KeyReader& keys, const DecoderDefaults& defaults) {
   return spec;
 }
 
+// A layer's key in per_layer_config, where numbers are padded with zeros to one length; empty: it has none.
+std::string key_of_layer(const KeyReader& overrides, std::size_t layer) {
+  for (std::string key = std::to_string(layer); key.size() <= 4; key.insert(0, 1, '0'))
+    if (overrides[key].is_object()) return key;
+  return {};
+}
+
 // Full layers have heads of their own size, and where values are keys a number of KV heads of their own.
 void read_global_heads(KeyReader& keys, bool values_are_keys, ModelSpec& spec) {
   const int global_dim = keys.count("global_head_dim", kMaxHeadDim, 512);
@@ -99,8 +108,8 @@ void read_global_heads(KeyReader& keys, bool values_are_keys, ModelSpec& spec) {
   KeyReader overrides = keys.child("per_layer_config");
   for_each_attention(spec, [&](Attention& attention, std::size_t i) {
     if (is_listed) {
-      const std::string index = std::to_string(i);
-      if (!overrides[index].is_object()) return;
+      const std::string index = key_of_layer(overrides, i);
+      if (index.empty()) return;
       KeyReader own = overrides.child(index);
       attention.head_dim = own.count("head_dim", kMaxHeadDim, attention.head_dim);
       attention.kv_heads = own.count("num_key_value_heads", kMaxHeads, attention.kv_heads);

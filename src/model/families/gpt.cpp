@@ -38,7 +38,8 @@ void set_biases(ModelSpec& spec, bool has_qkv_bias, bool has_output_bias) {
 
 void learn_positions(ModelSpec& spec) {
   add_trait(spec, Trait::kLearnedPositions);
-  spec.rope = {.kind = RopeKind::kNone};
+  spec.rope = RopeSpec();
+  spec.rope.kind = RopeKind::kNone;
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.uses_rope = false; });
 }
 

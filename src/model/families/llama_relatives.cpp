@@ -2,6 +2,8 @@
 // Decoders that are Llama's but for a bias, a norm, a window or a scale: Granite, Helium, InternLM 3, CWM,
 // Seed-OSS, SmolLM3, ERNIE 4.5, Ministral, Arcee, Hunyuan, Apertus, BitNet, DiffLlama, Doge. Source:
 // transformers' configuration and modeling files of these names.
+#include <fmt/format.h>
+
 #include "model/families/families.h"
 #include "model/families/parts.h"
 
@@ -57,9 +59,14 @@ ModelSpec helium_from_config(KeyReader& keys) {
                                                  .q_heads = 20,
                                                  .vocab_size = 48'000,
                                                  .has_class_defaults = true});
-  read_attention_bias(keys, spec);
+  const bool has_bias = keys.flag("attention_bias", false);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
-  return finish(std::move(spec));
+  spec = finish(std::move(spec));
+  // transformers makes the output projection square, whatever the heads add up to.
+  for (Weight& weight : spec.weights)
+    if (weight.role == Role::kAttentionOutput) weight.shape[1] = spec.hidden_size;
+  return spec;
 }
 
 ModelSpec internlm3_from_config(KeyReader& keys) {
@@ -71,12 +78,14 @@ ModelSpec internlm3_from_config(KeyReader& keys) {
                                                  .num_layers = 48,
                                                  .vocab_size = 128'512,
                                                  .has_class_defaults = true});
-  const bool has_qkv_bias = keys.flag("qkv_bias", false), has_bias = keys.flag("bias", false);
+  // The first published configs say qkv_bias and bias, transformers' class attention_bias and mlp_bias.
+  const bool has_qkv_bias = keys.flag("qkv_bias", keys.flag("attention_bias", false));
+  const bool has_bias = keys.flag("bias", keys.flag("attention_bias", false));
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     attention.has_qkv_bias = has_qkv_bias;
     attention.has_output_bias = has_bias;
   });
-  set_ffn_bias(spec, has_bias);
+  set_ffn_bias(spec, keys.flag("bias", keys.flag("mlp_bias", false)));
   return finish(std::move(spec));
 }
 
@@ -92,6 +101,7 @@ ModelSpec cwm_from_config(KeyReader& keys) {
                                                  .q_heads = 48,
                                                  .vocab_size = 128'256,
                                                  .has_class_defaults = true});
+  set_ffn_bias(spec, keys.flag("mlp_bias", false));
   const auto window = read_window(keys, 8192);
   if (!read_layer_types(keys, window, spec))
     for_each_attention(spec, [&](Attention& attention, std::size_t i) {

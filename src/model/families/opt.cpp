@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoders of fairseq's lineage: OPT and XGLM. Source: transformers' OPTConfig, XGLMConfig and their modeling
 // files.
+#include <fmt/format.h>
+
 #include "model/families/families.h"
 #include "model/families/parts.h"
 
@@ -12,7 +14,8 @@ using Group = WeightGroup;
 void set_plain(ModelSpec& spec, bool has_bias) {
   add_trait(spec, Trait::kLayerNorm);
   add_trait(spec, Trait::kLearnedPositions);
-  spec.rope = {.kind = RopeKind::kNone};
+  spec.rope = RopeSpec();
+  spec.rope.kind = RopeKind::kNone;
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     attention.uses_rope = false;
     attention.has_qkv_bias = attention.has_output_bias = has_bias;

@@ -2,9 +2,12 @@
 // Decoders whose layers are not all of one kind: Llama 3.2 Vision's text model (layers that read the image),
 // Nemotron's searched architectures (blocks of their own in each layer, or none). Source: transformers'
 // MllamaTextConfig; the modeling file published beside Llama-3_3-Nemotron-Super-49B-v1.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "model/families/families.h"
+#include "model/families/heads.h"
 #include "model/families/parts.h"
 
 namespace plimsoll::model {
@@ -60,6 +63,7 @@ ModelSpec mllama_from_config(KeyReader& keys) {
                                               .vocab_size = 128'256,
                                               .has_class_defaults = true});
   add_trait(spec, Trait::kOwnAttention);
+  spec.ties_embeddings = false;  // the embedding has eight rows more than the head
   const auto is_default = [](std::size_t i) { return i >= 3 && i <= 38 && (i - 3) % 5 == 0; };
   // The list may name layers beyond the last, as the class default does in smaller models.
   const Json& listed = keys["cross_attention_layers"];
@@ -96,9 +100,26 @@ ModelSpec mllama_from_config(KeyReader& keys) {
   return spec;
 }
 
+namespace {
+
+// DeciLM 7B: Llama with a number of KV heads for each layer.
+ModelSpec finish_deci(KeyReader& keys, ModelSpec spec) {
+  const auto kv_heads = keys.per_layer("num_key_value_heads_per_layer", spec.layers.size(), 1, kMaxHeads);
+  for_each_attention(spec, [&](Attention& attention, std::size_t i) {
+    attention.kv_heads = static_cast<int>(kv_heads[i]);
+    check_heads(keys, attention, "num_key_value_heads_per_layer");
+  });
+  write_decoder(spec);
+  spec.has_file_names = true;
+  return spec;
+}
+
+}  // namespace
+
 ModelSpec nemotron_nas_from_config(KeyReader& keys) {
   ModelSpec spec = read_unchecked_decoder(
       keys, {.norm_eps = 1e-5, .rope_theta = 500'000, .context_tokens = 131'072, .has_class_defaults = true});
+  if (keys.has("num_key_value_heads_per_layer")) return finish_deci(keys, std::move(spec));
   add_trait(spec, Trait::kOwnFfn);
   const Json& blocks = keys["block_configs"];
   if (blocks.size() != spec.layers.size())

@@ -64,6 +64,8 @@ std::optional<std::int64_t> read_window(KeyReader& keys, std::int64_t otherwise)
 }
 
 void set_windows(ModelSpec& spec, std::optional<std::int64_t> window) {
+  // A window as long as the context is none (Phi 3 with 128K).
+  if (window && spec.context_tokens() > 0 && *window >= spec.context_tokens()) window.reset();
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.window_tokens = window; });
 }
 

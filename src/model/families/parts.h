@@ -3,10 +3,9 @@
 // fused, windows. What a layer holds stays with the family. Pure.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,7 +44,7 @@ void write_blocks(ModelSpec& spec, const BlockNames& names, Body body) {
   writer.add(WeightGroup::kEmbedding, names.embedding, {spec.vocab_size, writer.width()});
   const std::vector<Layer> layers = spec.layers;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    writer.enter(fmt::format("{}{}.", names.layers, i), static_cast<int>(i));
+    writer.enter(std::string(names.layers) + std::to_string(i) + ".", static_cast<int>(i));
     body(writer, layers[i], static_cast<int>(i));
   }
   writer.enter("");
