@@ -136,7 +136,7 @@ class Reader {
     return false;
   }
 
-  SchemeHint hint_for(const std::string& tensor) const {
+  SchemeHint hint_for(std::string_view tensor) const {
     if (!declared_) return {};
     const QuantizationScheme* scheme = declared_->scheme_of(split_name(tensor).module);
     if (!scheme) scheme = declared_->main_scheme();
