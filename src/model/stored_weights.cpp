@@ -247,6 +247,7 @@ class Reader {
         stored.elements = 0;
       else if (!stored.is_quantized)
         stored.elements = kind(i).total_elements();
+      if (is_gguf) stored.is_quantized = is_block_quantized(kind(i).dtype);
     }
     if (num_faults_ > static_cast<std::int64_t>(result_.faults.size()) && !result_.faults.empty())
       result_.faults.back().message += fmt::format("; {} modules in all do not fit", num_faults_);
