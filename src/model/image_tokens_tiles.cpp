@@ -258,7 +258,7 @@ Result<Expansion> llava_onevision_image(Processor& p, PixelSize size) {
   const std::int64_t side = cut(std::sqrt(real(whole)));
   PLIMSOLL_TRY(Unpadded kept,
                unpad(size, {side, side}, {best->height / tile.height, best->width / tile.width}));
-  const double ratio = std::sqrt(real(kept.height * kept.width) / real(most * side * side));
+  const double ratio = std::sqrt(real(times(kept.height, kept.width)) / real(most * side * side));
   if (ratio > 1.1)
     kept = {cut(std::floor(real(kept.height) / ratio)), cut(std::floor(real(kept.width) / ratio))};
   return Expansion{times(kept.height, kept.width + 1) + whole - (drops_one ? 1 : 0), 0, {}};
