@@ -128,10 +128,12 @@ void add_structure(const Report& report, std::string& page) {
                         : fmt::format("Layers {} to {}", run.first, run.first + run.count - 1),
          describe(run));
   if (!report.kv_cache) return;
-  if (report.kv_cache->without_gqa_bytes_per_token != report.kv_cache->bytes_per_token)
+  const std::int64_t shared = report.kv_cache->bytes_per_token.value;
+  const std::int64_t alone = report.kv_cache->without_gqa_bytes_per_token.value;
+  if (alone > shared && shared > 0)
     line(page, "Without shared heads",
-         fmt::format("{} KV bytes per token",
-                     with_commas(report.kv_cache->without_gqa_bytes_per_token.value)));
+         fmt::format("{} KV bytes per token: sharing them saves {:.1f}×", with_commas(alone),
+                     static_cast<double>(alone) / static_cast<double>(shared)));
   if (report.kv_cache->sequence_tokens > 0 && report.kv_cache->bytes_per_sequence)
     line(page, "One sequence",
          fmt::format("{} tokens take {}", with_commas(report.kv_cache->sequence_tokens),
