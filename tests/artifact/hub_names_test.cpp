@@ -229,7 +229,8 @@ TEST(HubFiles, AHeaderWithoutItsLengthIsRebuiltFromTheFilesSize) {
   ASSERT_EQ(text.size(), 80u);
   std::string file = text + std::string(24, '\0');
   Findings findings;
-  const auto read = read_safetensors(std::as_bytes(std::span(file)), "f", findings);
+  const auto read =
+      read_safetensors({.bytes = std::as_bytes(std::span(file)), .path = "f", .file_bytes = std::nullopt}, findings);
   EXPECT_TRUE(findings.empty());
   ASSERT_EQ(read.tensors.size(), 1u);
   EXPECT_EQ(read.tensors[0].offset_bytes, 80);

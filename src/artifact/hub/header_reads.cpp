@@ -105,8 +105,10 @@ class HeaderReader {
       text += more;
       if (end == file_.bytes || end >= kMaxGgufHeader || !text.starts_with("GGUF")) return {};
       Findings ignored;
-      if (read_gguf(std::as_bytes(std::span(text.data(), text.size())), file_.path, ignored).is_readable)
-        return {};
+      const HeaderSource source{.bytes = std::as_bytes(std::span(text.data(), text.size())),
+                                .path = file_.path,
+                                .file_bytes = std::nullopt};
+      if (read_gguf(source, ignored).is_readable) return {};
     }
   }
 
