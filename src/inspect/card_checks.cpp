@@ -84,7 +84,9 @@ void check_name(const Subject& subject, Report& report) {
   const Figures totals = total_figures(report.parameters), actives = active_figures(report.parameters);
   if (totals.empty()) return;
   const std::string name = name_of(subject, report);
-  for (const Claim& claim : claims_in_name(name)) {
+  for (Claim claim : claims_in_name(name)) {
+    // Names round further than cards: 31.6 billion are sold as 30B.
+    claim.precision = std::max(claim.precision, claim.value / 10);
     const bool is_right = agrees_with_any(claim, actives) ||
                           (claim.kind == Claim::Kind::kSize && agrees_with_any(claim, totals));
     if (is_right || (claim.kind == Claim::Kind::kActive && actives.empty())) continue;
