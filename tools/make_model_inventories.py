@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Counts the parameters of data/model/inventories/*.json again with the class that each row names and writes
 them back. Needs torch and the transformers version that the rows name; rows with another reference are left
 as they are. usage: make_model_inventories.py [FILE...]"""

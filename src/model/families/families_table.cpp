@@ -6,7 +6,7 @@
 namespace plimsoll::model {
 namespace {
 
-constexpr std::array kFamilies{
+constexpr std::array kFamilies = {
     Family{"LlamaForCausalLM", "llama", "llama", llama_from_config, llama_from_gguf},
     Family{"MistralForCausalLM", "mistral", "", mistral_from_config, nullptr},  // its GGUFs say "llama"
     Family{"Qwen2ForCausalLM", "qwen2", "qwen2", qwen2_from_config, qwen2_from_gguf},
