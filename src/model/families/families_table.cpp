@@ -31,6 +31,8 @@ constexpr std::array kFamilies = {
     Family{"Zamba2ForCausalLM", "zamba2", "", zamba2_from_config, nullptr},
     Family{"NemotronHForCausalLM", "nemotron_h", "", nemotron_h_from_config, nullptr},
     Family{"Lfm2ForCausalLM", "lfm2", "", lfm2_from_config, nullptr},
+    Family{"Lfm3ForCausalLM", "lfm3", "", lfm3_from_config, nullptr},
+    Family{"", "glm4v_moe_text", "", glm4v_moe_from_config, nullptr},
     Family{"Lfm2MoeForCausalLM", "lfm2_moe", "", lfm2_moe_from_config, nullptr},
     Family{"RecurrentGemmaForCausalLM", "recurrent_gemma", "", recurrent_gemma_from_config, nullptr},
     Family{"Glm4MoeForCausalLM", "glm4_moe", "", glm4_moe_from_config, nullptr},

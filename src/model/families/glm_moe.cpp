@@ -56,23 +56,23 @@ std::vector<bool> read_own_indexers(KeyReader& keys, std::size_t num_layers) {
   return own;
 }
 
-}  // namespace
-
-ModelSpec glm4_moe_from_config(KeyReader& keys) {
+ModelSpec read_glm4_moe(KeyReader& keys, std::int64_t vocab_size, std::int64_t context_tokens, bool has_bias,
+                        int mtp_layers) {
   const auto width = keys.integer("hidden_size", 1, kMaxWidth, 4096);
   const auto heads = keys.integer("num_attention_heads", 1, kMaxHeads, 96);
   ModelSpec spec = read_config_decoder(
       keys, {.norm_eps = 1e-5,
-             .context_tokens = 131'072,
+             .context_tokens = context_tokens,
              .head_dim = static_cast<int>(std::clamp<std::int64_t>(width / heads, 1, kMaxHeadDim)),
              .kv_heads = 8,
              .hidden_size = 4096,
              .intermediate_size = 10'944,
              .num_layers = 46,
              .q_heads = 96,
-             .vocab_size = 151'552,
+             .vocab_size = vocab_size,
              .has_class_defaults = true});
-  const bool has_bias = keys.flag("attention_bias", false), has_norms = keys.flag("use_qk_norm", false);
+  has_bias = keys.flag("attention_bias", has_bias);
+  const bool has_norms = keys.flag("use_qk_norm", false);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     attention.has_qkv_bias = has_bias;
     attention.has_qk_norm = has_norms;
@@ -82,9 +82,20 @@ ModelSpec glm4_moe_from_config(KeyReader& keys) {
   const DecoderStyle style{.moe = kMoeStyle};
   write_decoder(spec, style);
   SpecWriter writer(spec);
-  write_mtp_layers(writer, Layer(spec.layers.back()), num_mtp_layers(keys, 1), style);
+  write_mtp_layers(writer, Layer(spec.layers.back()), num_mtp_layers(keys, mtp_layers), style);
   spec.has_file_names = !keys.is_nested();
   return spec;
+}
+
+}  // namespace
+
+ModelSpec glm4_moe_from_config(KeyReader& keys) {
+  return read_glm4_moe(keys, 151'552, 131'072, false, 1);
+}
+
+// The language model of GLM 4.5V.
+ModelSpec glm4v_moe_from_config(KeyReader& keys) {
+  return read_glm4_moe(keys, 151'424, 65'536, true, 0);
 }
 
 ModelSpec glm4_moe_lite_from_config(KeyReader& keys) {

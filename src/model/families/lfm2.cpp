@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LFM2: short gated convolutions with attention in some layers, dense or mixtures of experts. Source:
-// transformers' Lfm2Config and Lfm2MoeConfig.
+// LFM2 and LFM2.5: short gated convolutions with attention in some layers, dense or mixtures of experts.
+// Source: transformers' Lfm2Config and Lfm2MoeConfig.
 #include <cmath>
 #include <utility>
 
@@ -110,6 +110,61 @@ ModelSpec lfm2_moe_from_config(KeyReader& keys) {
   const auto dense = static_cast<std::size_t>(keys.integer("num_dense_layers", 0, kMaxLayers, 2));
   for (std::size_t i = dense; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
   return finish(std::move(spec), convolution, keys.flag("use_expert_bias", true));
+}
+
+// Sliding layers among full ones, norms around every block, a gate per head.
+ModelSpec lfm3_from_config(KeyReader& keys) {
+  Convolution convolution;
+  ModelSpec spec = read_layers(keys,
+                               {.norm_eps = 1e-5,
+                                .rope_theta = 1'000'000.0,
+                                .context_tokens = 128'000,
+                                .ties_embeddings = true,
+                                .head_dim = 128,
+                                .kv_heads = 4,
+                                .hidden_size = 2048,
+                                .intermediate_size = 7680,
+                                .num_layers = 24,
+                                .q_heads = 16,
+                                .vocab_size = 128'000,
+                                .has_class_defaults = true},
+                               convolution);
+  convolution.kernel = keys.integer("conv_L_cache", 1, kMaxKernel, 7);
+  read_attention_bias(keys, spec);
+  const std::int64_t window = keys.integer("sliding_window", 1, kMaxContext, 256);
+  const auto words = read_layer_words(keys, "layer_types", spec.layers.size());
+  const bool is_gated = keys.flag("use_attention_gate", true),
+             is_wrapped = keys.flag("use_sandwich_norm", true);
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    Layer& layer = spec.layers[i];
+    if (auto* attention = std::get_if<Attention>(&layer.mixer)) {
+      if (!words.empty() && words[i] == "sliding_attention") attention->window_tokens = window;
+    } else {
+      std::get<State>(layer.mixer).convolution_elements = (convolution.kernel - 1) * spec.hidden_size;
+    }
+  }
+  write_decoder(spec, {.extras = [&](SpecWriter& writer, const Layer& layer, int) {
+                  if (is_wrapped) {
+                    writer.norm("post_operator_norm", writer.width());
+                    writer.norm("post_ffn_norm", writer.width());
+                  }
+                  if (const auto* attention = std::get_if<Attention>(&layer.mixer)) {
+                    if (is_gated)
+                      writer.linear(WeightGroup::kAttention, "self_attn.gate", attention->q_heads,
+                                    writer.width());
+                  } else {
+                    write_convolution(writer, convolution);
+                  }
+                }});
+  rename_weights(spec, {{".mlp.", ".feed_forward."},
+                        {".gate_proj.", ".w1."},
+                        {".self_attn.gate.", ".self_attn.gate_proj."},
+                        {".down_proj.", ".w2."},
+                        {".up_proj.", ".w3."},
+                        {".input_layernorm.", ".operator_norm."},
+                        {".post_attention_layernorm.", ".ffn_norm."},
+                        {"model.norm.", "model.embedding_norm."}});
+  return spec;
 }
 
 }  // namespace plimsoll::model
