@@ -103,6 +103,7 @@ def llama_7b(folder: Path, shards: int = 3) -> int:
             text[name]["data_offsets"] = [end, end + size]
             end += size
         written = json.dumps(text).encode()
+        written = written.ljust((len(written) + 7) // 8 * 8)  # as writers align it
         with open(folder / shard, "wb") as out:
             out.write(len(written).to_bytes(8, "little") + written)
             out.truncate(8 + len(written) + end)
