@@ -65,8 +65,13 @@ Opened open(const std::string& model, const OpenOptions& options) {
     PLIMSOLL_TRY(const LockRecord record, read_lock_file(model));
     return open_locked(record, options);
   }
-  if (const auto id = parse_hub_id(model)) return open_hub(*id, options, HubSettings::from_environment());
-  return open_path(model);
+  const auto id = parse_hub_id(model);
+  if (!id) return open_path(model);
+  Opened opened = open_hub(*id, options, HubSettings::from_environment());
+  if (opened || opened.error().code != ErrorCode::kNetwork) return opened;
+  Error error = opened.error();
+  error.fix += "; there is no such path here, so it was taken as a hub's name";
+  return fail(std::move(error));
 }
 
 }  // namespace plimsoll::artifact

@@ -64,6 +64,8 @@ Verb add_inspect(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--workload", flags->workload,
                    "the traffic that is meant: isl=N,osl=N,concurrency=C[,rate=R]");
+  verb->add_option("--gpu", flags->options.gpu, "NAME[:N]: check these GPUs against the model's needs");
+  verb->add_flag("--here", flags->options.is_here, "check this machine against the model's needs");
   add_common_flags(*verb, flags->common);
   verb->footer(
       "Examples:\n"

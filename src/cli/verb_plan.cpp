@@ -114,7 +114,8 @@ Result<plan::Request> request_of(const PlanFlags& flags) {
   } else if (!request.is_simple) {
     for (const facts::CatalogueEntry& entry : facts::catalogue()) {
       PLIMSOLL_TRY(plan::Model model, plan::catalogue_model(entry));
-      request.models.push_back(std::move(model));
+      // A model whose encoder cannot be counted has no row in a table of what fits.
+      if (model::count_parameters(model.spec)) request.models.push_back(std::move(model));
     }
   }
   return request;

@@ -74,6 +74,8 @@ struct Slot {
 Slot slot_of(ModelWeights& weights, const model::Weight& weight) {
   LayerWeights* layer = weight.layer >= 0 ? &weights.layers[static_cast<std::size_t>(weight.layer)] : nullptr;
   switch (weight.role) {
+    case Role::kNone:
+      break;  // check_embedded refuses models with such weights
     case Role::kTokenEmbedding:
       return {&weights.token_embedding, nullptr};
     case Role::kOutputNorm:
@@ -128,7 +130,7 @@ Slot slot_of(ModelWeights& weights, const model::Weight& weight) {
 Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
   ModelWeights weights;
   weights.layers.resize(spec.layers.size());
-  for (const auto& weight : model::expected_weights(spec)) {
+  for (const auto& weight : spec.weights) {
     PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
     if (!loaded) continue;
     weights.stored += Bytes(loaded->tensor->bytes);

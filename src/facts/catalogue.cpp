@@ -2,6 +2,8 @@
 #include "facts/catalogue.h"
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 namespace plimsoll::facts {
 namespace {
@@ -54,12 +56,21 @@ Json CatalogueEntry::config_json() const {
 }
 
 std::span<const CatalogueEntry> catalogue() {
-  return kCatalogue;
+  // The ones written by hand come first: they have a title and a licence.
+  static const std::vector<CatalogueEntry> kAll = [] {
+    std::vector<CatalogueEntry> all(std::begin(kCatalogue), std::end(kCatalogue));
+    for (const CatalogueEntry& entry : catalogue_table())
+      if (std::none_of(std::begin(kCatalogue), std::end(kCatalogue),
+                       [&](const CatalogueEntry& own) { return own.id == entry.id; }))
+        all.push_back(entry);
+    return all;
+  }();
+  return kAll;
 }
 
 const CatalogueEntry* find_catalogue(std::string_view id) {
   id = id.substr(0, id.find('@'));
-  for (const CatalogueEntry& entry : kCatalogue)
+  for (const CatalogueEntry& entry : catalogue())
     if (std::equal(entry.id.begin(), entry.id.end(), id.begin(), id.end(),
                    [](char a, char b) { return lower(a) == lower(b); }))
       return &entry;

@@ -14,16 +14,19 @@ namespace plimsoll::facts {
 
 struct CatalogueEntry {
   std::string_view id;       // org/name as the hub spells it
-  std::string_view title;    // "Llama 3.1 8B"
+  std::string_view title;    // "Llama 3.1 8B"; empty: the id says it
   std::string_view config;   // the config's values as JSON text; model::read_spec reads them
-  std::string_view license;  // the hub's license id
+  std::string_view license;  // the hub's license id; empty: not known
   std::string_view source;
 
   /// The config as a tree, as if read from config.json.
   Json config_json() const;
 };
 
+/// All entries, each id once.
 std::span<const CatalogueEntry> catalogue();
+/// Those of the generated table (tools/make_catalogue.py); `catalogue` adds the ones written by hand.
+std::span<const CatalogueEntry> catalogue_table();
 
 /// The entry of `org/name`; case does not count; `@revision` behind it is ignored. Null when not known.
 const CatalogueEntry* find_catalogue(std::string_view id);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known that no file tells: GPUs, engines, the catalogue of model configs. The face of the room; each
-// part has its header. Tables are constants, look-ups pure; any thread may call.
+// What is known that no file tells: GPUs, engines, what they support and ask for, licences, the catalogue of
+// model configs. The face of the room; each part has its header. Tables are constants, look-ups pure; any
+// thread may call.
 #pragma once
 
-#include "facts/catalogue.h"  // IWYU pragma: export
-#include "facts/engines.h"    // IWYU pragma: export
-#include "facts/gpus.h"       // IWYU pragma: export
+#include "facts/catalogue.h"           // IWYU pragma: export
+#include "facts/compute_capability.h"  // IWYU pragma: export
+#include "facts/engines.h"             // IWYU pragma: export
+#include "facts/environment.h"         // IWYU pragma: export
+#include "facts/gpus.h"                // IWYU pragma: export
+#include "facts/licenses.h"            // IWYU pragma: export
+#include "facts/support.h"             // IWYU pragma: export

@@ -75,16 +75,6 @@ void check_rope(const Subject& subject, Findings& findings) {
   }
 }
 
-void check_remote_code(const Subject& subject, Findings& findings) {
-  const Json& map = subject.artifact.config()["auto_map"];
-  if (map.members().empty()) return;
-  add_check(
-      findings, "REMOTE_CODE", FindingLevel::kWarning, subject.config_file + ": /auto_map",
-      fmt::format("auto_map names {}, which engines run only with trust_remote_code; it is not run here",
-                  dump(map.members().front().second)),
-      "read that code before you trust it, or use a revision without it");
-}
-
 // The reason why there is no spec, unless a check has told it.
 void add_spec_error(const Error& error, Findings& findings) {
   for (const Finding& finding : findings)
@@ -113,7 +103,6 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
     check_figures(subject, findings);
     check_heads(subject, findings);
     check_rope(subject, findings);
-    check_remote_code(subject, findings);
   }
   // Where the config or the header is unreadable, that is the fault, and it is told.
   const bool is_told = has_error(findings, {"CFG_JSON", "CFG_MISSING", "GGUF_NO_ARCH"}) ||

@@ -8,10 +8,21 @@
 #include <utility>
 
 #include "facts/catalogue.h"
+#include "inspect/card_checks.h"
+#include "inspect/code_checks.h"
 #include "inspect/config_checks.h"
+#include "inspect/context_checks.h"
+#include "inspect/environment_checks.h"
+#include "inspect/generation_checks.h"
+#include "inspect/license_checks.h"
+#include "inspect/model_card.h"
+#include "inspect/multimodal.h"
+#include "inspect/parallel_checks.h"
+#include "inspect/revision_checks.h"
 #include "inspect/sizes.h"
 #include "inspect/structure.h"
 #include "inspect/subject.h"
+#include "inspect/support_checks.h"
 #include "inspect/tensor_view.h"
 #include "inspect/token_checks.h"
 #include "inspect/weight_checks.h"
@@ -34,35 +45,9 @@ std::optional<std::string> text_of(const Json& value) {
   return text ? std::optional(*text) : std::nullopt;
 }
 
-// "license: apache-2.0" in the front matter of a model card.
-std::optional<std::string> license_of(const artifact::Artifact& artifact) {
-  if (artifact.form() == artifact::Form::kGguf) return text_of(artifact.config()["general.license"]);
-  const auto card = artifact.text_file("README.md");
-  if (!card || !card->starts_with("---")) return std::nullopt;
-  const std::size_t end = card->find("\n---", 3), at = card->find("\nlicense:");
-  if (at == std::string::npos || at > end) return std::nullopt;
-  const std::size_t begin = card->find_first_not_of(" \"'", at + 9);
-  const std::size_t stop = card->find_first_of("\n\r\"'", begin);
-  if (begin == std::string::npos || begin >= stop) return std::nullopt;
-  return card->substr(begin, stop - begin);
-}
-
-Json multimodal_of(const Subject& subject) {
-  const Json& config = subject.artifact.config();
-  Json inputs = Json::array();
-  inputs.push_back("text");
-  if (config["vision_config"].is_object()) inputs.push_back("image");
-  if (config["audio_config"].is_object()) inputs.push_back("audio");
-  const bool is_text_only = inputs.size() == 1;
-  return Json::object({{"inputs", std::move(inputs)},
-                       {"examples", is_text_only ? Json::array() : Json()},
-                       {"processor_known", is_text_only ? Json() : Json(false)}});
-}
-
 void name_model(const Subject& subject, Report& report) {
   const artifact::Artifact& artifact = subject.artifact;
   report.commit = artifact.commit();
-  report.license = license_of(artifact);
   if (report.spec) {
     report.architecture = report.spec->architecture;
     report.model_type = report.spec->model_type;
@@ -73,6 +58,21 @@ void name_model(const Subject& subject, Report& report) {
     if (!names.empty()) report.architecture = text_of(names.front());
     report.model_type = text_of(artifact.config()["model_type"]);
   }
+}
+
+// What stands beside the weights: card, licence, commit, code, defaults; and what the model asks of engines.
+Status check_deployment(const Subject& subject, Report& report) {
+  const auto card = read_model_card(subject.artifact);
+  const ModelCard* known_card = card ? &*card : nullptr;
+  check_license(subject, known_card, report);
+  check_revision(subject, known_card, report);
+  check_code(subject, report.findings);
+  check_generation(subject, report);
+  check_card(subject, known_card, report);
+  measure_maximum_input(subject, report);
+  check_parallel(subject, report);
+  check_support(subject, report);
+  return check_environment(subject, report);
 }
 
 Status run_checks(const Subject& subject, Report& report) {
@@ -88,7 +88,8 @@ Status run_checks(const Subject& subject, Report& report) {
   measure_sizes(subject, report);
   check_weights(subject, report);
   check_tokens(subject, report);
-  report.multimodal = multimodal_of(subject);
+  read_multimodal(subject, report);
+  PLIMSOLL_TRY_VOID(check_deployment(subject, report));
   if (subject.options.is_deep) {
     Findings deep = artifact::deep_findings(subject.artifact);
     report.findings.insert(report.findings.end(), std::make_move_iterator(deep.begin()),

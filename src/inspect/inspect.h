@@ -29,6 +29,8 @@ struct Options {
   std::string kv_cache_dtype = "auto";          // --kv-cache-dtype
   std::optional<memory::Workload> workload;     // --workload: the traffic that is meant
   std::string lock;                             // --lock: a record that the model is held against
+  std::string gpu;                              // --gpu NAME[:N]: environment[] for these
+  bool is_here = false;                         // --here: environment[] for this machine
 };
 
 struct Group {
@@ -71,11 +73,13 @@ struct LayerRun {
   int first = 0, count = 0;
   model::Layer layer;
   Bytes kv_bytes_per_token;  // of one such layer
+  Bytes state_bytes;         // of one such layer and sequence
 };
 
 struct KvCache {
   DType dtype = DType::kBF16;
   Bytes bytes_per_token, growing_bytes_per_token, without_gqa_bytes_per_token;
+  Bytes indexer_bytes_per_token, state_bytes_per_sequence;
   std::int64_t sequence_tokens = 0;         // 0: no length is known
   std::optional<Bytes> bytes_per_sequence;  // empty when it does not fit 63 bits
 };
@@ -85,9 +89,36 @@ struct ContextSource {
   Json value;
 };
 
+/// A sliding window or attention chunk that the config states.
+struct Window {
+  std::int64_t tokens = 0;
+  std::optional<bool> in_effect;       // empty: the architecture is not known
+  std::optional<std::int64_t> layers;  // that have it
+  std::string reason;                  // why it is not in effect
+};
+
+/// What a prompt's content may have: the length less the answer's reserve and the template's own tokens.
+struct MaximumInput {
+  std::optional<std::int64_t> tokens, template_overhead_tokens;
+  std::int64_t reserved_output_tokens = 0;
+  std::string reserved_by;
+};
+
 struct Context {
   std::optional<std::int64_t> native_tokens, extended_tokens, max_model_len;
+  std::optional<Window> window;
+  std::optional<MaximumInput> maximum_input;
   std::vector<ContextSource> sources;
+};
+
+/// Whether one copy of the model can be split over so many GPUs.
+struct ParallelRow {
+  int tensor_parallel = 1;
+  bool is_possible = false;
+  std::string reason;                        // why not, with both figures
+  bool kv_replicated = false;                // ranks hold copies of KV heads or of the latent
+  std::optional<bool> with_expert_parallel;  // possible with whole experts on each rank; empty: no experts
+  std::optional<std::int64_t> experts_per_rank;  // empty: none, or not evenly
 };
 
 struct Report {
@@ -104,6 +135,10 @@ struct Report {
   std::optional<memory::Workload> workload;  // as asked for
   Json tokenizer;                            // the document's object
   Json multimodal;                           // the document's object
+  Json license_terms, card_claims;           // the document's objects
+  Json generation_defaults;                  // null without generation_config.json
+  std::vector<ParallelRow> parallel;         // empty: the heads are not known
+  Json support, environment;                 // the document's arrays
   Json tensors, tensor;                      // null unless asked for
   Findings findings;
 };

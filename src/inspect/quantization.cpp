@@ -1,45 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <map>
+#include "inspect/quantization.h"
 
-#include "inspect/sizes.h"
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "inspect/parameter_groups.h"
+#include "inspect/unquantized.h"
 
 namespace plimsoll::inspect {
 namespace {
 
-// compressed-tensors states bits and group size per group of layers; the first weight entry counts.
-const Json& first_weights_entry(const Json& config) {
-  for (const auto& [name, group] : config["config_groups"].members())
-    if (group["weights"].is_object()) return group["weights"];
-  return config["config_groups"];  // null or without weights: its members read as null
+constexpr std::size_t kNamesShown = 5;
+
+Json names_json(const std::vector<std::string>& names) {
+  Json list = Json::array();
+  for (const std::string& name : names) list.push_back(name);
+  return list;
 }
 
-Json bits_of(const std::string& method, const Json& config) {
-  for (const char* key : {"bits", "w_bit", "num_bits"})
-    if (config[key].is_integer()) return config[key];
-  if (config["load_in_4bit"].as_bool().value_or(false)) return 4;
-  if (config["load_in_8bit"].as_bool().value_or(false)) return 8;
-  if (first_weights_entry(config)["num_bits"].is_integer()) return first_weights_entry(config)["num_bits"];
-  if (method == "fp8") return 8;
-  if (method == "mxfp4") return 4;
-  return {};
-}
-
-Json format_of(const std::string& method, const Json& config) {
-  if (config["format"].is_string()) return config["format"];
-  if (method == "bitsandbytes")
-    return config["load_in_4bit"].as_bool().value_or(false)
-               ? (config["bnb_4bit_quant_type"].is_string() ? config["bnb_4bit_quant_type"] : Json("fp4"))
-               : Json("llm.int8");
-  for (const char* key : {"checkpoint_format", "quant_algo", "version"})
-    if (config[key].is_string()) return config[key];
-  return {};
-}
-
-Json modules_of(const Json& config) {
-  for (const char* key : {"ignore", "modules_to_not_convert", "exclude_modules", "llm_int8_skip_modules"})
-    if (config[key].is_array()) return config[key];
-  return Json::array();
+std::string names_text(const std::vector<std::string>& names) {
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesShown));
+  std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
+  if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
+  return text;
 }
 
 /// Bits of one code, without the block's scale and minimum.
@@ -74,10 +59,15 @@ int code_bits(DType dtype) {
   }
 }
 
-Json gguf_quantization(const artifact::Artifact& artifact) {
-  std::map<DType, std::int64_t> elements;
-  for (const auto& tensor : artifact.tensors())
-    if (is_block_quantized(tensor.dtype)) elements[tensor.dtype] += tensor.elements();
+Json gguf_quantization(const artifact::Artifact& artifact, const model::StoredWeights& stored) {
+  std::vector<std::pair<DType, std::int64_t>> elements;
+  for (const model::TensorKind& kind : stored.tensors.kinds) {
+    if (!is_block_quantized(kind.dtype)) continue;
+    auto row =
+        std::find_if(elements.begin(), elements.end(), [&](const auto& e) { return e.first == kind.dtype; });
+    if (row == elements.end()) row = elements.insert(row, {kind.dtype, 0});
+    row->second = model::capped_sum(row->second, kind.total_elements());
+  }
   if (elements.empty()) return {};
   const auto most = std::max_element(elements.begin(), elements.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -88,28 +78,178 @@ Json gguf_quantization(const artifact::Artifact& artifact) {
                        {"group_size", type.block_elements},
                        {"version", artifact.config()["general.quantization_version"]},
                        {"desc_act", nullptr},
-                       {"unquantized_modules", Json::array()}});
+                       {"unquantized_modules", names_json(unquantized_modules(stored))}});
+}
+
+// The carrier that holds most weights stands for the rest where the config is silent.
+const model::StoredKind* main_carrier(const model::StoredWeights& stored) {
+  const model::StoredKind* main = nullptr;
+  for (const model::StoredKind& kind : stored.kinds)
+    if (kind.is_quantized && kind.elements && (!main || *kind.elements > *main->elements)) main = &kind;
+  return main;
+}
+
+// Where the config stays silent about its method, the layout names it.
+std::string method_by_layout(model::Layout layout) {
+  switch (layout) {
+    case model::Layout::kGptq:
+      return "gptq";
+    case model::Layout::kAwq:
+      return "awq";
+    case model::Layout::kFloat8:
+      return "fp8";
+    case model::Layout::kBitsandbytes4:
+    case model::Layout::kBitsandbytes8:
+      return "bitsandbytes";
+    case model::Layout::kMxfp4Blocks:
+      return "mxfp4";
+    case model::Layout::kPackedInt:
+    case model::Layout::kSparse24:
+      return "compressed-tensors";
+    default:
+      return {};
+  }
+}
+
+std::string declared_in(const Subject& subject, const model::Quantization& declared) {
+  return declared.pointer.empty() ? "hf_quant_config.json: /quantization"
+                                  : subject.config_file + ": " + declared.pointer;
+}
+
+// Modules that differ from what the config says of them.
+struct ModuleDifferences {
+  std::vector<std::string> quantized_against;  // the config leaves them, the headers hold codes
+  std::vector<std::string> plain_against;      // the config quantizes them and so are other layers of them
+};
+
+void compare_kind(const model::Quantization& declared, const model::StoredWeights& stored, std::size_t index,
+                  const std::vector<std::string>& quantized_patterns, ModuleDifferences& differences) {
+  const model::StoredKind& kind = stored.kinds[index];
+  const model::TensorKind& tensors = stored.tensors.kinds[index];
+  const bool is_plain = is_quantizable(tensors, kind);
+  if (!kind.is_quantized && !is_plain) return;
+  // A module that is plain everywhere is one that no quantizer takes (routers, embeddings, encoders); configs
+  // do not always name those.
+  if (is_plain && std::find(quantized_patterns.begin(), quantized_patterns.end(), kind.module) ==
+                      quantized_patterns.end())
+    return;
+  for (const model::NumberRun& run : tensors.runs) {
+    // Experts of one layer share their fate, so that one number stands for all.
+    std::string module = module_in_layer(kind.module, run.number);
+    std::string example = module;
+    std::replace(example.begin(), example.end(), '*', '0');
+    auto& list = is_plain ? differences.plain_against : differences.quantized_against;
+    const bool is_left = declared.leaves(example);
+    const bool differs = is_plain ? !is_left && declared.scheme_of(example) : is_left;
+    if (differs && std::find(list.begin(), list.end(), module) == list.end())
+      list.push_back(std::move(module));
+  }
+}
+
+ModuleDifferences compare_modules(const model::Quantization& declared, const model::StoredWeights& stored) {
+  std::vector<std::string> quantized_patterns;
+  for (const model::StoredKind& kind : stored.kinds)
+    if (kind.is_quantized) quantized_patterns.push_back(kind.module);
+  ModuleDifferences differences;
+  for (std::size_t i = 0; i < stored.kinds.size(); ++i)
+    compare_kind(declared, stored, i, quantized_patterns, differences);
+  return differences;
+}
+
+void tell_faults(const model::StoredWeights& stored, Findings& findings) {
+  for (const model::StoredFault& fault : stored.faults)
+    add_check(findings, "QUANT_LAYOUT", FindingLevel::kError, fault.tensor, fault.message,
+              "quantize the model again, or use the config of these weights");
+}
+
+// fp8 and int8 have the same names and shapes: only the dtype tells them apart.
+void check_code_dtype(const Subject& subject, const model::Quantization& declared,
+                      const model::StoredWeights& stored, Findings& findings) {
+  const model::QuantizationScheme* scheme = declared.main_scheme();
+  const model::StoredKind* carrier = main_carrier(stored);
+  if (!scheme || !carrier) return;
+  const auto is_eight_bit = [](model::Layout layout) {
+    return layout == model::Layout::kFloat8 || layout == model::Layout::kInt8;
+  };
+  const model::Layout found = carrier->weight.layout;
+  if (!is_eight_bit(scheme->layout) || !is_eight_bit(found) || scheme->layout == found) return;
+  const auto text = [](model::Layout layout) { return layout == model::Layout::kFloat8 ? "fp8" : "int8"; };
+  add_check(findings, "QUANT_FORMAT_DIFFERS", FindingLevel::kError, declared_in(subject, declared),
+            fmt::format("the config says {}, the weights are {}", text(scheme->layout), text(found)),
+            "use the config of these weights");
 }
 
 }  // namespace
 
-Json quantization_of(const Subject& subject) {
-  if (subject.is_gguf()) return gguf_quantization(subject.artifact);
-  const Json& root = subject.artifact.config();
-  const Json& config = root["quantization_config"].is_object() ? root["quantization_config"]
-                                                               : subject.figures["quantization_config"];
-  if (!config.is_object()) return {};
-  const std::string* stated = config["quant_method"].as_string();
-  const std::string method = stated ? *stated : std::string();
-  const Json& weights = first_weights_entry(config);
-  return Json::object(
-      {{"method", stated ? Json(method) : Json()},
-       {"format", format_of(method, config)},
-       {"bits", bits_of(method, config)},
-       {"group_size", config.contains("group_size") ? config["group_size"] : weights["group_size"]},
-       {"version", config["version"]},
-       {"desc_act", config["desc_act"]},
-       {"unquantized_modules", modules_of(config)}});
+std::optional<model::Quantization> declared_quantization(const Subject& subject) {
+  if (subject.is_gguf()) return std::nullopt;
+  return model::read_quantization(subject.artifact.config(),
+                                  subject.artifact.json_file("hf_quant_config.json"));
+}
+
+Json quantization_json(const Subject& subject, const std::optional<model::Quantization>& declared,
+                       const model::StoredWeights& stored) {
+  if (subject.is_gguf()) return gguf_quantization(subject.artifact, stored);
+  const model::StoredKind* carrier = main_carrier(stored);
+  if (!declared && !carrier) return {};
+  const model::Quantization none;
+  const model::Quantization& said = declared ? *declared : none;
+  const model::QuantizationScheme* scheme = said.main_scheme();
+  Json method = said.method.empty() ? Json() : Json(said.method);
+  if (method.is_null() && carrier)
+    if (const std::string name = method_by_layout(carrier->weight.layout); !name.empty()) method = name;
+  Json bits = scheme && scheme->bits ? Json(*scheme->bits) : Json();
+  if (bits.is_null() && carrier && carrier->weight.bits > 0) bits = carrier->weight.bits;
+  Json group_size = said.group_size;
+  if (group_size.is_null() && scheme && scheme->group_size) group_size = *scheme->group_size;
+  if (group_size.is_null() && carrier && carrier->weight.group_size > 0 && carrier->weight.bits < 8)
+    group_size = carrier->weight.group_size;
+  return Json::object({{"method", std::move(method)},
+                       {"format", said.format},
+                       {"bits", std::move(bits)},
+                       {"group_size", std::move(group_size)},
+                       {"version", said.version},
+                       {"desc_act", said.desc_act},
+                       {"unquantized_modules",
+                        names_json(stored.kinds.empty() ? said.unconverted : unquantized_modules(stored))}});
+}
+
+void check_quantization(const Subject& subject, const std::optional<model::Quantization>& declared,
+                        const model::StoredWeights& stored, Findings& findings) {
+  if (subject.is_gguf()) return;
+  tell_faults(stored, findings);
+  if (!declared) {
+    if (const auto* carrier = main_carrier(stored))
+      add_check(findings, "QUANT_UNDECLARED", FindingLevel::kWarning, subject.config_file,
+                fmt::format("{} holds quantized weights, but the config has no quantization_config",
+                            carrier->module),
+                "add the quantization_config of the original repository");
+    return;
+  }
+  for (const std::string& pattern : declared->unread_patterns())
+    findings.push_back({"QUANT_PATTERN", FindingLevel::kInfo, FindingKind::kUnsupported,
+                        declared_in(subject, *declared),
+                        fmt::format("the expression \"{}\" is not one that is read here", pattern),
+                        "compare unquantized_modules with it by eye"});
+  if (!stored.has_quantized()) {
+    add_check(findings, "QUANT_NOT_STORED", FindingLevel::kWarning, declared_in(subject, *declared),
+              fmt::format("the config says {}, but no stored weight is quantized",
+                          declared->method.empty() ? "the model is quantized" : declared->method),
+              "remove quantization_config, or download the quantized weights");
+    return;
+  }
+  check_code_dtype(subject, *declared, stored, findings);
+  const ModuleDifferences differences = compare_modules(*declared, stored);
+  if (!differences.quantized_against.empty())
+    add_check(findings, "QUANT_MODULES_DIFFER", FindingLevel::kWarning, declared_in(subject, *declared),
+              fmt::format("{} modules that the config leaves as they are hold quantized weights: {}",
+                          differences.quantized_against.size(), names_text(differences.quantized_against)),
+              "engines read these modules as plain weights; use the config of these weights");
+  if (!differences.plain_against.empty())
+    add_check(findings, "QUANT_MODULES_DIFFER", FindingLevel::kWarning, declared_in(subject, *declared),
+              fmt::format("{} modules that the config quantizes stayed as they were: {}",
+                          differences.plain_against.size(), names_text(differences.plain_against)),
+              "engines read these modules as quantized weights; name them in the config");
 }
 
 }  // namespace plimsoll::inspect

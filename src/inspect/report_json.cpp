@@ -4,7 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "inspect/context_checks.h"
 #include "inspect/inspect.h"
+#include "inspect/license_checks.h"
+#include "inspect/parallel_checks.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -18,12 +21,8 @@ Json model_json(const Report& report) {
                        {"commit", report.commit.empty() ? Json() : Json(report.commit)},
                        {"architecture", report.architecture},
                        {"model_type", report.model_type},
-                       {"license", Json::object({{"id", report.license},
-                                                 {"commercial_use", nullptr},
-                                                 {"redistribution", nullptr},
-                                                 {"derivatives", nullptr},
-                                                 {"gated", nullptr}})},
-                       {"card_claims", Json::object({{"total", nullptr}, {"active", nullptr}})}});
+                       {"license", license_json(report)},
+                       {"card_claims", report.card_claims}});
 }
 
 Json files_json(const Report& report) {
@@ -71,6 +70,8 @@ Json weights_json(const Weights& weights) {
 }
 
 std::string_view kind_of(const model::Attention& attention) {
+  if (attention.is_cross) return "cross";
+  if (attention.chunk_tokens) return "chunked";
   return attention.window_tokens ? "sliding" : "full";
 }
 
@@ -80,16 +81,18 @@ void set_mixer(Json& row, const model::Attention& attention) {
   row.set("q_heads", attention.q_heads);
   row.set("kv_heads", attention.kv_heads);
   row.set("head_dim", attention.head_dim);
-  row.set("window", attention.window_tokens);
+  row.set("window", attention.window_tokens ? attention.window_tokens : attention.chunk_tokens);
+  if (attention.indexer) row.set("indexer", true);
 }
 void set_mixer(Json& row, const model::Latent& latent) {
-  row.set("kind", "mla");
+  row.set("kind", latent.indexer || latent.tokens_per_entry > 1 ? "sparse_mla" : "mla");
   row.set("q_heads", latent.q_heads);
   row.set("kv_heads", 1);
-  row.set("head_dim", latent.kv_lora_rank + latent.qk_rope_head_dim);
+  row.set("head_dim", latent.width());
+  row.set("window", latent.window_tokens);
 }
 void set_mixer(Json& row, const model::State& state) {
-  row.set("kind", state.kind);
+  row.set("kind", model::to_string(state.kind));
 }
 void set_mixer(Json& row, const model::NoMixer&) {
   row.set("kind", "none");
@@ -123,6 +126,8 @@ Json layers_json(const Report& report) {
                              {"kv_source", nullptr},
                              {"experts", nullptr}});
     std::visit([&](const auto& mixer) { set_mixer(row, mixer); }, run.layer.mixer);
+    if (run.state_bytes.value > 0) row.set("state_bytes", run.state_bytes.value);
+    row.set("kv_source", run.layer.kv_source);
     const model::Ffn& ffn = run.layer.ffn;
     if (ffn.kind == model::FfnKind::kMoe)
       row.set("experts", Json::object({{"total", ffn.experts},
@@ -146,8 +151,8 @@ Json kv_cache_json(const std::optional<KvCache>& cache) {
   const bool has_length = cache->sequence_tokens > 0;
   return Json::object({{"bytes_per_token", cache->bytes_per_token.value},
                        {"growing_bytes_per_token", cache->growing_bytes_per_token.value},
-                       {"indexer_bytes_per_token", 0},
-                       {"state_bytes_per_sequence", 0},
+                       {"indexer_bytes_per_token", cache->indexer_bytes_per_token.value},
+                       {"state_bytes_per_sequence", cache->state_bytes_per_sequence.value},
                        {"sequence_tokens", has_length ? Json(cache->sequence_tokens) : Json()},
                        {"bytes_per_sequence", has_length ? bytes_json(cache->bytes_per_sequence) : Json()},
                        {"dtype", name(cache->dtype)},
@@ -161,17 +166,6 @@ Json workload_json(const std::optional<memory::Workload>& workload) {
                        {"concurrency", workload->concurrency},
                        {"rate", workload->rate},
                        {"live_tokens", workload->live_tokens().value}});
-}
-
-Json context_json(const Context& context) {
-  Json sources = Json::array();
-  for (const ContextSource& source : context.sources)
-    sources.push_back(
-        Json::object({{"file", source.file}, {"pointer", source.pointer}, {"value", source.value}}));
-  return Json::object({{"native_tokens", context.native_tokens},
-                       {"extended_tokens", context.extended_tokens},
-                       {"max_model_len", context.max_model_len},
-                       {"sources", std::move(sources)}});
 }
 
 Json basis_json(const Report& report) {
@@ -202,8 +196,10 @@ Json to_json(const Report& report) {
                                 {"workload", workload_json(report.workload)},
                                 {"tokenizer", report.tokenizer},
                                 {"multimodal", report.multimodal},
-                                {"support", nullptr},
-                                {"environment", nullptr},
+                                {"generation_defaults", report.generation_defaults},
+                                {"parallel", parallel_json(report)},
+                                {"support", report.support},
+                                {"environment", report.environment},
                                 {"findings", plimsoll::to_json(report.findings)},
                                 {"verdict", worst == FindingLevel::kInfo ? "ok" : plimsoll::to_string(worst)},
                                 {"basis", basis_json(report)}});

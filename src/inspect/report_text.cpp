@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "inspect/deployment_text.h"
 #include "inspect/inspect.h"
 
 namespace plimsoll::inspect {
@@ -100,12 +101,21 @@ std::string describe(const LayerRun& run) {
                        attention->head_dim);
     if (attention->window_tokens)
       text += fmt::format(", window of {} tokens", with_commas(*attention->window_tokens));
+    if (attention->chunk_tokens)
+      text += fmt::format(", in chunks of {} tokens", with_commas(*attention->chunk_tokens));
+    if (attention->indexer)
+      text += fmt::format(", an indexer reads {}", with_commas(attention->indexer->selected_tokens));
   } else if (const auto* latent = std::get_if<model::Latent>(&run.layer.mixer)) {
-    text =
-        fmt::format("latent attention, {} values a token", latent->kv_lora_rank + latent->qk_rope_head_dim);
+    text = fmt::format("latent attention, {} values a token", latent->width());
+  } else if (const auto* state = std::get_if<model::State>(&run.layer.mixer)) {
+    text = fmt::format("{} state", model::to_string(state->kind));
   } else {
     text = "no keys and values";
   }
+  if (run.state_bytes.value > 0)
+    text += fmt::format(", {} bytes of state a sequence each", with_commas(run.state_bytes.value));
+  if (run.layer.kv_source)
+    text += fmt::format(", reads the keys and values of layer {}", *run.layer.kv_source);
   return text + fmt::format(", {} KV bytes a token each", with_commas(run.kv_bytes_per_token.value));
 }
 
@@ -173,6 +183,7 @@ std::string to_text(const Report& report) {
   add_sizes(report, page);
   add_structure(report, page);
   add_tokens(report, page);
+  page += deployment_text(report);
   add_findings(report, page);
   return page;
 }

@@ -3,156 +3,237 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <set>
 #include <string_view>
+
+#include "inspect/parameter_groups.h"
+#include "inspect/quantization.h"
+#include "memory/quantized_weights.h"
+#include "model/quantization.h"
+#include "model/stored_weights.h"
 
 namespace plimsoll::inspect {
 namespace {
 
-bool has_any(std::string_view name, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
-}
-
-// What a tensor is part of, by the names that published models use.
-std::string_view group_of(std::string_view name) {
-  if (has_any(name, {"vision", "visual", "audio", "v.blk.", "multi_modal"})) return "encoder";
-  if (has_any(name, {"embed_tokens", "token_embd", "wte.", "word_embeddings", "embed_in"}))
-    return "embedding";
-  if (name.starts_with("lm_head") || name == "output.weight" || has_any(name, {"embed_out"})) return "head";
-  if (has_any(name, {"norm", "ln_"})) return "norm";
-  if (has_any(name, {"experts", "_exps"})) return "experts";
-  if (has_any(name, {"attn", "attention"})) return "attention";
-  if (has_any(name, {"mlp", "ffn", "feed_forward"})) return "ffn";
-  return "other";
-}
-
-// Stored, but no parameter of the model: tables that are computed anew, and scales of quantized weights.
-bool is_buffer(std::string_view name) {
-  return has_any(
-      name, {"inv_freq", "rope_freqs", "rope_factors", "masked_bias", "rotary_emb.cos", "rotary_emb.sin"});
-}
-bool is_quantization_scale(std::string_view name) {
-  return name.ends_with("scales") || name.ends_with("scale") || name.ends_with("scale_inv") ||
-         name.ends_with("qzeros") || name.ends_with("zero_point") || name.ends_with("g_idx") ||
-         name.ends_with("absmax") || name.ends_with("quant_map") ||
-         has_any(name, {".quant_state.", "weight_shape"});
-}
+using model::capped_product;
+using model::capped_sum;
 
 void add_to(std::vector<Group>& groups, std::string_view name, std::int64_t parameters) {
   const auto found =
       std::find_if(groups.begin(), groups.end(), [&](const Group& group) { return group.group == name; });
   if (found != groups.end())
-    found->parameters += parameters;
+    found->parameters = capped_sum(found->parameters, parameters);
   else
     groups.push_back({std::string(name), parameters});
 }
 
 void count_from_spec(const model::ModelSpec& spec, Parameters& parameters) {
-  std::int64_t total = 0;
-  for (const auto& weight : model::expected_weights(spec)) {
-    if (!weight.is_parameter) continue;
-    total += weight.elements();
-    add_to(parameters.by_group, group_of(weight.hf_name), weight.elements());
-  }
-  parameters.total = total;
-}
-
-// Plain tensors are counted as they stand, but for a tied head's second copy and buffers.
-void count_from_headers(const Subject& subject, const Report& report, Parameters& parameters) {
-  const bool ties = report.spec ? report.spec->ties_embeddings
-                                : subject.figures["tie_word_embeddings"].as_bool().value_or(false);
-  std::int64_t total = 0, head = 0, buffers = 0;
-  for (const auto& tensor : subject.artifact.tensors()) {
-    const std::int64_t elements = tensor.elements();
-    const std::string_view group = group_of(tensor.name);
-    if (is_buffer(tensor.name)) {
-      buffers += elements;
-    } else if (ties && group == "head") {
-      head += elements;
-    } else {
-      total += elements;
-      add_to(parameters.by_group, group, elements);
-    }
-  }
-  parameters.total = total;
-  if (subject.is_gguf()) return;  // the hub's total is of safetensors
-  parameters.hub_total = total + head + buffers;
-  if (head != 0) parameters.differences.push_back({"tied_head_stored", head});
-  if (buffers != 0) parameters.differences.push_back({"stored_buffers", buffers});
-}
-
-// Packed weights: the logical count comes from the config, the stored one from the headers.
-void count_quantized(const Subject& subject, const Report& report, Parameters& parameters) {
-  if (report.spec) count_from_spec(*report.spec, parameters);
-  std::int64_t stored = 0, scales = 0, buffers = 0;
-  for (const auto& tensor : subject.artifact.tensors()) {
-    stored += tensor.elements();
-    if (is_buffer(tensor.name))
-      buffers += tensor.elements();
-    else if (is_quantization_scale(tensor.name))
-      scales += tensor.elements();
-  }
-  parameters.hub_total = stored;
+  parameters.total = model::count_parameters(spec);
   if (!parameters.total) return;
-  const std::int64_t packed = stored - scales - buffers - *parameters.total;
-  if (scales != 0) parameters.differences.push_back({"quantization_scales", scales});
-  if (buffers != 0) parameters.differences.push_back({"stored_buffers", buffers});
-  if (packed != 0) parameters.differences.push_back({"packed_4bit", packed});
+  for (const auto& weight : spec.weights)
+    if (weight.is_parameter && weight.group != model::WeightGroup::kMtp)
+      add_to(parameters.by_group, model::to_string(weight.group), weight.elements());
 }
 
-void count_parameters(const Subject& subject, Report& report) {
+// Decoder layers that the config counts, and whether layers that predict further tokens follow them.
+struct LayerCount {
+  std::int64_t layers = 0;
+  bool has_more = false;
+};
+LayerCount layers_of(const Subject& subject) {
+  LayerCount count;
+  if (subject.is_gguf()) {
+    for (const auto& [key, value] : subject.figures.members()) {
+      if (key.ends_with(".block_count")) count.layers += value.as_integer().value_or(0);
+      if (!key.ends_with(".nextn_predict_layers")) continue;
+      const std::int64_t more = value.as_integer().value_or(0);
+      count.layers -= more;  // block_count has them too
+      count.has_more = more > 0;
+    }
+    return count;
+  }
+  count.layers = subject.figures["num_hidden_layers"].as_integer().value_or(0);
+  for (const char* key : {"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers",
+                          "num_mtp_layers", "mtp_num_layers"})
+    count.has_more |= subject.figures[key].as_integer().value_or(0) > 0;
+  return count;
+}
+
+// What the tensors add up to, part by part.
+struct Tally {
+  std::int64_t logical = 0, mtp = 0, head = 0, buffers = 0;
+  std::int64_t scales = 0;        // companions of quantized weights
+  std::int64_t block_scales = 0;  // those of gpt-oss's blocks
+  std::int64_t packed = 0;        // codes as stored less the weights they hold
+  std::int64_t shown = 0;         // what the hub would show
+  bool is_known = true;
+};
+
+class Counter {
+ public:
+  Counter(const Subject& subject, const Report& report, const model::StoredWeights& stored)
+      : stored_(stored), layers_(layers_of(subject)) {
+    ties_ = report.spec ? report.spec->ties_embeddings
+                        : subject.figures["tie_word_embeddings"].as_bool().value_or(false);
+  }
+
+  Tally count(std::vector<Group>& groups) {
+    for (std::size_t i = 0; i < stored_.kinds.size(); ++i) count_kind(i, groups);
+    return tally_;
+  }
+
+ private:
+  void count_kind(std::size_t index, std::vector<Group>& groups) {
+    const model::TensorKind& tensors = stored_.tensors.kinds[index];
+    const model::StoredKind& kind = stored_.kinds[index];
+    const std::int64_t shown = shown_elements(tensors, kind);
+    tally_.shown = capped_sum(tally_.shown, shown);
+    if (kind.is_companion) {
+      std::int64_t& scales = is_of_blocks(kind) ? tally_.block_scales : tally_.scales;
+      scales = capped_sum(scales, shown);
+      return;
+    }
+    if (!kind.elements) {
+      tally_.is_known = false;
+      return;
+    }
+    const std::string_view group = group_of(tensors.pattern);
+    if (!kind.is_quantized && (is_buffer(tensors) || is_table(tensors.dtype))) {
+      tally_.buffers = capped_sum(tally_.buffers, shown);
+      return;
+    }
+    if (ties_ && group == "head") {
+      tally_.head = capped_sum(tally_.head, *kind.elements);
+    } else {
+      const std::int64_t mtp = count_mtp(tensors, layers_.layers, layers_.has_more);
+      const std::int64_t of_mtp =
+          mtp == tensors.count ? *kind.elements : capped_product(*kind.elements / tensors.count, mtp);
+      tally_.mtp = capped_sum(tally_.mtp, of_mtp);
+      if (mtp != tensors.count) {
+        tally_.logical = capped_sum(tally_.logical, *kind.elements - of_mtp);
+        add_to(groups, group, *kind.elements - of_mtp);
+      }
+    }
+    tally_.packed += shown - *kind.elements;
+  }
+
+  // The hub counts elements as stored, but each byte of gpt-oss's blocks as the two weights it holds.
+  static std::int64_t shown_elements(const model::TensorKind& tensors, const model::StoredKind& kind) {
+    const std::int64_t elements = tensors.total_elements();
+    return kind.is_quantized && kind.weight.layout == model::Layout::kMxfp4Blocks
+               ? capped_product(elements, 2)
+               : elements;
+  }
+
+  bool is_of_blocks(const model::StoredKind& scale) const {
+    return std::any_of(stored_.kinds.begin(), stored_.kinds.end(), [&](const model::StoredKind& kind) {
+      return kind.part == model::Part::kBlocks && kind.module == scale.module;
+    });
+  }
+
+  static bool is_table(DType dtype) {
+    return dtype == DType::kI64 || dtype == DType::kI32 || dtype == DType::kBool || dtype == DType::kU8;
+  }
+
+  const model::StoredWeights& stored_;
+  LayerCount layers_;
+  bool ties_ = false;
+  Tally tally_;
+};
+
+void differ(Parameters& parameters, const char* cause, std::int64_t count) {
+  if (count != 0) parameters.differences.push_back({cause, count});
+}
+
+void count_from_headers(const Subject& subject, const Report& report, const model::StoredWeights& stored,
+                        Parameters& parameters) {
+  const Tally tally = Counter(subject, report, stored).count(parameters.by_group);
+  if (!subject.is_gguf()) parameters.hub_total = tally.shown;  // the hub's total is of safetensors
+  if (!tally.is_known) {
+    parameters.by_group.clear();
+    return;
+  }
+  parameters.total = tally.logical;
+  parameters.mtp = tally.mtp;
+  if (subject.is_gguf()) return;
+  differ(parameters, "mtp", tally.mtp);
+  differ(parameters, "tied_head_stored", tally.head);
+  differ(parameters, "quantization_scales", tally.scales);
+  differ(parameters, "mxfp4_blocks", tally.block_scales);
+  differ(parameters, "packed_4bit", tally.packed);
+  differ(parameters, "stored_buffers", tally.buffers);
+}
+
+// What the checkpoint would hold as its config declares it. Whether a tied head is stored besides, no config
+// tells; so the hub's total of a tied model stays unknown.
+void estimate_checkpoint(const Subject& subject, const std::optional<model::Quantization>& declared,
+                         Report& report) {
   Parameters& parameters = report.parameters;
-  const bool has_weights = !subject.artifact.tensors().empty();
-  if (has_weights && !subject.is_gguf() && !report.weights.quantization.is_null())
-    count_quantized(subject, report, parameters);
-  else if (has_weights)
-    count_from_headers(subject, report, parameters);
-  else if (report.spec && report.spec->encoders.empty())
+  if (!report.spec || !parameters.total || subject.is_gguf()) return;
+  const auto checkpoint = memory::stored_checkpoint(*report.spec, declared);
+  if (!checkpoint) return;
+  report.weights.bytes = checkpoint->bytes;
+  if (report.spec->ties_embeddings) return;
+  parameters.hub_total = checkpoint->elements;
+  differ(parameters, "mtp", checkpoint->mtp);
+  differ(parameters, "quantization_scales", checkpoint->scales);
+  differ(parameters, "mxfp4_blocks", checkpoint->block_scales);
+  differ(parameters, "packed_4bit", checkpoint->packed);
+  differ(parameters, "stored_buffers", checkpoint->buffers);
+}
+
+void count_parameters(const Subject& subject, Report& report, const model::StoredWeights& stored) {
+  Parameters& parameters = report.parameters;
+  if (!stored.kinds.empty())
+    count_from_headers(subject, report, stored, parameters);
+  else if (report.spec && report.spec->has_all_weights)
     count_from_spec(*report.spec, parameters);
   else if (report.spec)
-    report.findings.push_back({"ENCODER_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
-                               "config.json: /" + report.spec->encoders.front(),
-                               "the encoder's parameters cannot be told from this config, so the total is "
-                               "not known; layers and KV cache are those "
-                               "of the language model",
-                               "give the weight files: their headers hold the exact count"});
-  if (report.spec) parameters.mtp = 0;  // the families read here have no multi-token prediction layers
-  const bool is_dense =
-      report.spec && std::all_of(report.spec->layers.begin(), report.spec->layers.end(),
-                                 [](const auto& layer) { return layer.ffn.kind != model::FfnKind::kMoe; });
-  if (!is_dense || !parameters.total) return;
-  parameters.active = parameters.total;
-  std::int64_t embedding = 0;
-  for (const Group& group : parameters.by_group)
-    if (group.group == "embedding") embedding = group.parameters;
-  parameters.active_without_embedding = *parameters.total - embedding;
+    report.findings.push_back(
+        {"ENCODER_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
+         "config.json: /" + (report.spec->encoders.empty() ? std::string() : report.spec->encoders.front()),
+         "the encoder's parameters cannot be told from this config, so the total is "
+         "not known; layers and KV cache are those "
+         "of the language model",
+         "give the weight files: their headers hold the exact count"});
+  if (!report.spec) return;
+  if (!parameters.mtp) {
+    parameters.mtp = 0;
+    for (const auto& weight : report.spec->weights)
+      if (weight.group == model::WeightGroup::kMtp && weight.is_parameter)
+        *parameters.mtp += weight.elements();
+  }
+  parameters.active = model::count_active_parameters(*report.spec, true);
+  parameters.active_without_embedding = model::count_active_parameters(*report.spec, false);
 }
 
-void measure_stored(const Subject& subject, Weights& weights) {
-  std::map<DType, StoredAs> by_dtype;
-  std::set<int> files;
+void measure_stored(const Subject& subject, const model::StoredWeights& stored, Weights& weights) {
   Bytes bytes;
-  for (const auto& tensor : subject.artifact.tensors()) {
-    StoredAs& row = by_dtype[tensor.dtype];
-    row.dtype = tensor.dtype;
-    row.parameters += tensor.elements();
-    row.num_tensors += 1;
-    row.bytes += Bytes(tensor.bytes);
-    bytes += Bytes(tensor.bytes);
-    files.insert(tensor.file);
+  for (const model::TensorKind& kind : stored.tensors.kinds) {
+    auto row = std::find_if(weights.by_dtype.begin(), weights.by_dtype.end(),
+                            [&](const StoredAs& known) { return known.dtype == kind.dtype; });
+    if (row == weights.by_dtype.end())
+      row = weights.by_dtype.insert(row, StoredAs{kind.dtype, 0, 0, Bytes(0)});
+    row->parameters = capped_sum(row->parameters, kind.total_elements());
+    row->num_tensors += kind.count;
+    row->bytes = Bytes(capped_sum(row->bytes.value, kind.bytes));
+    bytes = Bytes(capped_sum(bytes.value, kind.bytes));
   }
   weights.bytes = bytes;
   weights.is_exact = true;
   weights.num_tensors = static_cast<std::int64_t>(subject.artifact.tensors().size());
-  weights.num_files = static_cast<std::int64_t>(files.size());
+  std::vector<bool> is_used(subject.artifact.files().size(), false);
+  for (const auto& tensor : subject.artifact.tensors()) is_used[static_cast<std::size_t>(tensor.file)] = true;
   Bytes file_bytes;
-  for (const int file : files) file_bytes += subject.artifact.files()[static_cast<std::size_t>(file)].bytes;
+  for (std::size_t file = 0; file < is_used.size(); ++file) {
+    if (!is_used[file]) continue;
+    ++weights.num_files;
+    file_bytes += subject.artifact.files()[file].bytes;
+  }
   weights.file_bytes = file_bytes;
-  for (const auto& [_, row] : by_dtype) weights.by_dtype.push_back(row);
-  std::stable_sort(weights.by_dtype.begin(), weights.by_dtype.end(),
-                   [](const StoredAs& a, const StoredAs& b) { return a.bytes > b.bytes; });
+  // By name where bytes are equal, so that the order does not hang on the order of the file.
+  std::sort(weights.by_dtype.begin(), weights.by_dtype.end(), [](const StoredAs& a, const StoredAs& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.dtype < b.dtype;
+  });
 }
 
 // What the whole model would take in another type, were every weight stored so.
@@ -171,18 +252,18 @@ void estimate_other_dtypes(const Report& report, Weights& weights) {
 
 void measure_sizes(const Subject& subject, Report& report) {
   Weights& weights = report.weights;
-  weights.quantization = quantization_of(subject);
-  if (!subject.artifact.tensors().empty()) measure_stored(subject, weights);
-  count_parameters(subject, report);
-  for (const auto& file : subject.artifact.files())
-    if (file.path == "model.safetensors.index.json")
-      weights.index_total_size_bytes =
-          subject.artifact.json_file(file.path)["metadata"]["total_size"].as_integer();
+  const auto declared = declared_quantization(subject);
+  model::StoredWeights stored;
+  if (!subject.artifact.tensors().empty()) {
+    stored = model::read_stored_weights(subject.artifact, declared ? &*declared : nullptr);
+    measure_stored(subject, stored, weights);
+    check_quantization(subject, declared, stored, report.findings);
+  }
+  weights.quantization = quantization_json(subject, declared, stored);
+  count_parameters(subject, report, stored);
+  weights.index_total_size_bytes = subject.artifact.index_total_size_bytes();
   estimate_other_dtypes(report, weights);
-  if (weights.is_exact || !report.spec || !report.parameters.total || !weights.quantization.is_null()) return;
-  const auto bytes =
-      stored_bytes(report.spec->declared_dtype.value_or(DType::kBF16), *report.parameters.total);
-  if (bytes) weights.bytes = *bytes;
+  if (stored.kinds.empty()) estimate_checkpoint(subject, declared, report);
 }
 
 }  // namespace plimsoll::inspect

@@ -13,8 +13,4 @@ namespace plimsoll::inspect {
 /// Fills report.parameters and report.weights from the artifact and report.spec.
 void measure_sizes(const Subject& subject, Report& report);
 
-/// config.json's quantization_config as the document shows it; for GGUF by the tensors' types; null for plain
-/// models.
-Json quantization_of(const Subject& subject);
-
 }  // namespace plimsoll::inspect

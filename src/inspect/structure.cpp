@@ -10,59 +10,13 @@
 #include "memory/kv_cache.h"
 
 namespace plimsoll::inspect {
-namespace {
-
-constexpr std::int64_t kMaxLength = std::int64_t{1} << 40;  // no model is trained on 10^12 tokens
-
-std::optional<std::int64_t> window_of(const model::Layer& layer) {
-  const auto* attention = std::get_if<model::Attention>(&layer.mixer);
-  return attention ? attention->window_tokens : std::nullopt;
+DType activation_dtype(const model::ModelSpec& spec) {
+  // Engines compute in 16 bit unless the model is declared in 32.
+  return spec.declared_dtype.value_or(DType::kBF16) == DType::kF32 ? DType::kF32 : DType::kBF16;
 }
 
-struct Place {
-  std::string file, pointer;
-  const Json* value;
-};
-
-// Every place that states a length in tokens.
-std::vector<Place> length_places(const Subject& subject) {
-  std::vector<Place> places;
-  const auto add = [&](const std::string& file, std::string pointer, const Json& value) {
-    if (value.is_number()) places.push_back({file, std::move(pointer), &value});
-  };
-  if (subject.is_gguf()) {
-    for (const auto& [key, value] : subject.figures.members())
-      if (key.ends_with(".context_length") || key.ends_with("original_context_length"))
-        add(subject.config_file, key, value);
-    return places;
-  }
-  for (const char* key : {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length",
-                          "model_max_length", "max_sequence_length", "original_max_position_embeddings"})
-    add(subject.config_file, subject.figures_pointer + "/" + key, subject.figures[key]);
-  for (const char* scaling : {"rope_scaling", "rope_parameters"})
-    add(subject.config_file,
-        fmt::format("{}/{}/original_max_position_embeddings", subject.figures_pointer, scaling),
-        subject.figures[scaling]["original_max_position_embeddings"]);
-  add("tokenizer_config.json", "/model_max_length",
-      subject.artifact.json_file("tokenizer_config.json")["model_max_length"]);
-  return places;
-}
-
-// yarn whose max_position_embeddings was not raised with the factor: engines differ in what they then allow.
-void check_scaled_length(const Subject& subject, Report& report) {
-  if (!report.spec || report.spec->rope.kind != model::RopeKind::kYarn || subject.is_gguf()) return;
-  const auto stated = subject.figures["max_position_embeddings"].as_integer();
-  if (!stated || *stated >= report.spec->extended_context_tokens) return;
-  add_check(report.findings, "CFG_ROPE_CTX", FindingLevel::kWarning, subject.place("max_position_embeddings"),
-            fmt::format("yarn reaches {} x {} = {} tokens, max_position_embeddings states {}",
-                        report.spec->native_context_tokens, format_double(report.spec->rope.factor),
-                        report.spec->extended_context_tokens, *stated),
-            "state the extended length, or remove rope_scaling");
-}
-
-}  // namespace
-
-Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_dtype) {
+Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_dtype,
+                                         DType activation_dtype) {
   std::vector<LayerRun> runs;
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     if (!runs.empty() && runs.back().layer == spec.layers[i]) {
@@ -70,7 +24,8 @@ Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_
       continue;
     }
     PLIMSOLL_TRY(const Bytes bytes, memory::kv_layer_bytes_per_token(spec.layers[i], kv_dtype));
-    runs.push_back({static_cast<int>(i), 1, spec.layers[i], bytes});
+    PLIMSOLL_TRY(const Bytes state, memory::state_layer_bytes(spec.layers[i], activation_dtype));
+    runs.push_back({static_cast<int>(i), 1, spec.layers[i], bytes, state});
   }
   return runs;
 }
@@ -98,54 +53,31 @@ Status measure_kv_cache(const Subject& subject, Report& report) {
   const std::int64_t block = info(dtype).block_elements;
   for (const auto& layer : report.spec->layers)
     if (const auto* attention = std::get_if<model::Attention>(&layer.mixer);
-        attention && attention->head_dim % block != 0)
+        attention && (attention->head_dim % block != 0 || attention->value_dim() % block != 0))
       return fail(ErrorCode::kUsage,
                   fmt::format("heads of {} do not fill blocks of {} elements", attention->head_dim, block),
                   "--kv-cache-dtype", "choose another type");
-  PLIMSOLL_TRY(report.layers, layer_runs(*report.spec, dtype));
   KvCache cache;
   cache.dtype = dtype;
+  const DType activations = activation_dtype(*report.spec);
+  PLIMSOLL_TRY(report.layers, layer_runs(*report.spec, dtype, activations));
   PLIMSOLL_TRY(cache.bytes_per_token, memory::kv_bytes_per_token(*report.spec, dtype));
   cache.without_gqa_bytes_per_token = memory::kv_bytes_per_token_without_gqa(*report.spec, dtype);
   cache.sequence_tokens = subject.options.sequence_tokens.value_or(report.context.native_tokens.value_or(0));
   std::optional<std::int64_t> sequence_bytes = 0;
   for (const LayerRun& run : report.layers) {
-    const auto window = window_of(run.layer);
-    const Bytes bytes = run.kv_bytes_per_token * run.count;
-    if (!window) cache.growing_bytes_per_token += bytes;
-    const std::int64_t tokens = std::min(cache.sequence_tokens, window.value_or(cache.sequence_tokens));
-    const auto run_bytes = checked_product(bytes.value, tokens);
-    sequence_bytes = sequence_bytes && run_bytes ? checked_sum(*sequence_bytes, *run_bytes) : std::nullopt;
+    PLIMSOLL_TRY(const Bytes growing, memory::kv_layer_growing_bytes_per_token(run.layer, dtype));
+    PLIMSOLL_TRY(const Bytes index_keys, memory::indexer_layer_bytes_per_token(run.layer, dtype));
+    cache.growing_bytes_per_token += growing * run.count;
+    cache.indexer_bytes_per_token += index_keys * run.count;
+    cache.state_bytes_per_sequence += run.state_bytes * run.count;
+    const auto layer = memory::layer_bytes_per_sequence(run.layer, dtype, activations, cache.sequence_tokens);
+    const auto all = layer ? checked_product(layer->value, run.count) : std::nullopt;
+    sequence_bytes = sequence_bytes && all ? checked_sum(*sequence_bytes, *all) : std::nullopt;
   }
   if (sequence_bytes) cache.bytes_per_sequence = Bytes(*sequence_bytes);
   report.kv_cache = cache;
   return {};
-}
-
-void read_context(const Subject& subject, Report& report) {
-  Context& context = report.context;
-  for (const Place& place : length_places(subject)) {
-    const auto tokens = place.value->as_integer();
-    if (tokens && *tokens > 0 && *tokens <= kMaxLength) {
-      context.sources.push_back({place.file, place.pointer, *place.value});
-      continue;
-    }
-    // Tokenizers write 10^30 for "no limit"; in a config it is damage.
-    const bool is_tokenizer = place.file == "tokenizer_config.json";
-    report.findings.push_back(
-        {is_tokenizer ? "CONTEXT_UNBOUNDED" : "CFG_RANGE",
-         is_tokenizer ? FindingLevel::kInfo : FindingLevel::kError,
-         FindingKind::kMalformed,
-         fmt::format("{}: {}", place.file, place.pointer),
-         fmt::format("the length {} cannot be meant; it is skipped", dump(*place.value)),
-         {}});
-  }
-  if (!report.spec) return;
-  const auto known = [](std::int64_t tokens) { return tokens > 0 ? std::optional(tokens) : std::nullopt; };
-  context.native_tokens = known(report.spec->native_context_tokens);
-  context.extended_tokens = known(report.spec->extended_context_tokens);
-  context.max_model_len = context.extended_tokens;
-  check_scaled_length(subject, report);
 }
 
 }  // namespace plimsoll::inspect

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "text/chat.h"
 #include "text/text.h"
 
 namespace plimsoll::inspect {
@@ -79,33 +80,95 @@ Json message(const char* role, const char* content) {
   return Json::object({{"role", role}, {"content", content}});
 }
 
+using Rendered = tl::expected<std::string, text::TemplateError>;
+
+// One function, as the chat endpoint hands it to templates.
+Json tools_example() {
+  const Json parameters =
+      Json::object({{"type", "object"},
+                    {"properties", Json::object({{"city", Json::object({{"type", "string"}})}})},
+                    {"required", Json(Json::Array{Json("city")})}});
+  return Json(Json::Array{Json::object({{"type", "function"},
+                                        {"function", Json::object({{"name", "plimsoll_weather"},
+                                                                   {"description", "The weather of a city"},
+                                                                   {"parameters", parameters}})}})});
+}
+
 // Renders a conversation as the chat endpoint would; the text room bounds steps and output.
-tl::expected<std::string, text::TemplateError> render(const text::ChatTemplate& chat, Json::Array messages) {
+Rendered render(const artifact::Artifact& artifact, const text::ChatTemplate& chat, Json::Array messages,
+                const Json& tools = {}, bool add_generation_prompt = true) {
   return chat.render(Json::object({{"messages", Json(std::move(messages))},
-                                   {"tools", nullptr},
+                                   {"tools", tools},
                                    {"documents", nullptr},
-                                   {"add_generation_prompt", true},
-                                   {"bos_token", ""},
-                                   {"eos_token", ""}}),
+                                   {"add_generation_prompt", add_generation_prompt},
+                                   {"bos_token", text::special_token_text(artifact, "bos_token")},
+                                   {"eos_token", text::special_token_text(artifact, "eos_token")}}),
                      "2026-01-15T09:30:00");
 }
 
+// What a template does with something beyond one user message.
+enum class Treatment { kUnknown, kTaken, kIgnored, kRefused };
+Json treatment_json(Treatment treatment) {
+  switch (treatment) {
+    case Treatment::kUnknown:
+      return {};
+    case Treatment::kTaken:
+      return "taken";
+    case Treatment::kIgnored:
+      return "ignored";
+    case Treatment::kRefused:
+      return "refused";
+  }
+  return {};
+}
+
+struct Trial {
+  Treatment system = Treatment::kUnknown, tools = Treatment::kUnknown;
+};
+
+// A text that no template holds of itself, to be looked for in what it renders.
+constexpr const char* kMark = "plimsoll-mark";
+
 // What a template does when it is used: reaches for too much, for what it must not, or refuses a role.
-void try_template(const Source& source, const std::string& text, Findings& findings) {
-  const auto add = [&](const char* id, FindingLevel level, const std::string& what, const std::string& fix) {
-    add_check(findings, id, level, source.file + ": /chat_template", what, fix);
-  };
-  const auto chat = text::ChatTemplate::parse(text);
-  if (!chat) {
+class TemplateTrial {
+ public:
+  TemplateTrial(const artifact::Artifact& artifact, const Source& source, Findings& findings)
+      : artifact_(artifact), file_(source.file), findings_(findings) {}
+
+  Trial run(const std::string& text, const std::string& text_for_tools) {
+    Trial trial;
+    const auto chat = parse(text);
+    if (!chat) return trial;
+    const auto plain = render(artifact_, *chat, {message("user", "Hello")});
+    if (!plain) {
+      add_failure(plain.error());
+      return trial;
+    }
+    trial.system = with_system(*chat);
+    if (text_for_tools == text) {
+      trial.tools = with_tools(*chat);
+    } else if (const auto other = parse(text_for_tools)) {
+      trial.tools = with_tools(*other);
+    }
+    return trial;
+  }
+
+ private:
+  void add(const char* id, FindingLevel level, const std::string& what, const std::string& fix) {
+    add_check(findings_, id, level, file_ + ": /chat_template", what, fix);
+  }
+
+  std::shared_ptr<const text::ChatTemplate> parse(const std::string& text) {
+    auto chat = text::ChatTemplate::parse(text);
+    if (chat) return *chat;
     add("TMPL_SYNTAX", FindingLevel::kWarning,
         fmt::format("the chat template cannot be parsed: {} (line {})", chat.error().message,
                     chat.error().line),
         "give another one with --chat-template");
-    return;
+    return nullptr;
   }
-  const auto plain = render(**chat, {message("user", "Hello")});
-  if (!plain) {
-    const auto& error = plain.error();
+
+  void add_failure(const text::TemplateError& error) {
     const std::string what =
         fmt::format("rendering one user message ends with {}: {}", error.type, error.message);
     if (error.type == "LimitError" || error.type == "OverflowError" || error.type == "MemoryError")
@@ -116,13 +179,39 @@ void try_template(const Source& source, const std::string& text, Findings& findi
           "do not trust this template");
     else
       add("TMPL_RENDER", FindingLevel::kInfo, what, "the template may need variables of its own");
-    return;
   }
-  const auto with_system = render(**chat, {message("system", "Be brief"), message("user", "Hello")});
-  if (!with_system && with_system.error().type == "TemplateError")
+
+  Treatment with_system(const text::ChatTemplate& chat) {
+    const auto result = render(artifact_, chat, {message("system", kMark), message("user", "Hello")});
+    if (result) return result->find(kMark) == std::string::npos ? Treatment::kIgnored : Treatment::kTaken;
+    if (result.error().type != "TemplateError") return Treatment::kUnknown;
     add("TMPL_NO_SYSTEM", FindingLevel::kInfo,
-        fmt::format("the template itself refuses system messages: {}", with_system.error().message),
+        fmt::format("the template itself refuses system messages: {}", result.error().message),
         "put instructions into the first user message");
+    return Treatment::kRefused;
+  }
+
+  Treatment with_tools(const text::ChatTemplate& chat) {
+    const auto result = render(artifact_, chat, {message("user", "Hello")}, tools_example());
+    if (result)
+      return result->find("plimsoll_weather") == std::string::npos ? Treatment::kIgnored : Treatment::kTaken;
+    if (result.error().type != "TemplateError") return Treatment::kUnknown;
+    add("TMPL_NO_TOOLS", FindingLevel::kInfo,
+        fmt::format("the template itself refuses tools: {}", result.error().message),
+        "send requests without tools, or give another template with --chat-template");
+    return Treatment::kRefused;
+  }
+
+  const artifact::Artifact& artifact_;
+  const std::string& file_;
+  Findings& findings_;
+};
+
+const std::string* named(const std::vector<Source>& sources, std::string_view name) {
+  for (const Source& source : sources)
+    for (const NamedTemplate& entry : source.templates)
+      if (entry.name == name) return &entry.text;
+  return nullptr;
 }
 
 }  // namespace
@@ -143,7 +232,12 @@ Json check_templates(const Subject& subject, Findings& findings) {
           fmt::format("the chat template differs from the one in {}, which wins in transformers", used->file),
           "keep one of them");
   }
-  if (used) try_template(*used, *default_of(*used), findings);
+  Trial trial;
+  if (used) {
+    const std::string& text = *default_of(*used);
+    const std::string* for_tools = named(sources, "tool_use");
+    trial = TemplateTrial(subject.artifact, *used, findings).run(text, for_tools ? *for_tools : text);
+  }
   const auto& files = subject.artifact.files();
   const bool has_tokenizer = std::any_of(
       files.begin(), files.end(), [](const auto& file) { return file.path == "tokenizer_config.json"; });
@@ -151,14 +245,23 @@ Json check_templates(const Subject& subject, Findings& findings) {
     add_check(findings, "TMPL_MISSING", FindingLevel::kWarning, "tokenizer_config.json: /chat_template",
               "there is no chat template: /v1/completions can be served, /v1/chat/completions can not",
               "give one with --chat-template");
-  return Json::object({{"sources", std::move(list)}});
+  return Json::object({{"sources", std::move(list)},
+                       {"system", treatment_json(trial.system)},
+                       {"tools", treatment_json(trial.tools)}});
 }
 
-bool template_mentions(const Subject& subject, std::string_view text) {
-  for (const Source& source : find_sources(subject))
-    for (const NamedTemplate& named : source.templates)
-      if (named.text.find(text) != std::string::npos) return true;
-  return false;
+std::optional<std::string> after_answer(const Subject& subject) {
+  const std::vector<Source> sources = find_sources(subject);
+  const std::string* text = named(sources, "default");
+  if (!text) return std::nullopt;
+  const auto chat = text::ChatTemplate::parse(*text);
+  if (!chat) return std::nullopt;
+  const auto rendered =
+      render(subject.artifact, **chat, {message("user", "Hello"), message("assistant", kMark)}, {}, false);
+  if (!rendered) return std::nullopt;
+  const std::size_t at = rendered->rfind(kMark);
+  if (at == std::string::npos) return std::nullopt;
+  return rendered->substr(at + std::string_view(kMark).size());
 }
 
 }  // namespace plimsoll::inspect

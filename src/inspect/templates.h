@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does a model keep its chat templates, and which one is taken? Finds the sources; rendering is the
-// text room's work. Pure.
+// Where does a model keep its chat templates, which one is taken, and what does it do with system messages,
+// tools and the end of an answer? Finds the sources and tries them; rendering is the text room's work. Pure.
 #pragma once
 
-#include <string_view>
+#include <optional>
+#include <string>
 
 #include "base/finding.h"
 #include "base/json.h"
@@ -11,10 +12,13 @@
 
 namespace plimsoll::inspect {
 
-/// The document's object {sources[{file, names[], used}]}, and the TMPL_* findings.
+/// The document's object {sources[{file, names[], used}], system, tools}, and the TMPL_* findings. `system`
+/// and `tools` say what the template does with them: taken, ignored, refused, or null where it cannot be
+/// tried.
 Json check_templates(const Subject& subject, Findings& findings);
 
-/// True when any chat template of the model holds `text`.
-bool template_mentions(const Subject& subject, std::string_view text);
+/// What the used template writes behind the answer of an assistant, the last message; nothing when it cannot
+/// be rendered.
+std::optional<std::string> after_answer(const Subject& subject);
 
 }  // namespace plimsoll::inspect

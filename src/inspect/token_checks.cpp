@@ -38,6 +38,7 @@ class Tokens {
         report_(report),
         vocabulary_(read_vocabulary(subject, report.findings)),
         tokenizer_config_(subject.artifact.json_file("tokenizer_config.json")),
+        special_map_(subject.artifact.json_file("special_tokens_map.json")),
         generation_config_(subject.artifact.json_file("generation_config.json")) {}
 
   void run() {
@@ -59,13 +60,24 @@ class Tokens {
     return Json::object({{"id", id}, {"text", text ? Json(*text) : Json()}});
   }
 
+  // A special token as the tokenizer's files name it; tokenizer_config.json goes first.
+  const std::string* special_text(const std::string& name) const {
+    const std::string key = name + "_token";
+    const auto* text = token_text(tokenizer_config_[key]);
+    return text ? text : token_text(special_map_[key]);
+  }
+  std::string special_file(const std::string& name) const {
+    return token_text(tokenizer_config_[name + "_token"]) ? "tokenizer_config.json"
+                                                          : "special_tokens_map.json";
+  }
+
   Json special_token(const std::string& name) const {
     if (subject_.is_gguf()) {
       const std::string key = name == "pad" ? "padding" : name == "unk" ? "unknown" : name;
       const auto id = subject_.figures["tokenizer.ggml." + key + "_token_id"].as_integer();
       return id ? shown(*id) : Json();
     }
-    if (const auto* text = token_text(tokenizer_config_[name + "_token"])) {
+    if (const auto* text = special_text(name)) {
       const auto id = vocabulary_.id_of(*text);
       return Json::object({{"id", id}, {"text", *text}});
     }
@@ -85,16 +97,38 @@ class Tokens {
       for (const char* key : {"eos_token_id", "eot_token_id", "eom_token_id"})
         if (const auto id = subject_.figures[std::string("tokenizer.ggml.") + key].as_integer())
           add_stop(*id, std::string("tokenizer.ggml.") + key);
+      add_template_stop();
       return;
     }
-    for (const auto id : ids_in(subject_.figures["eos_token_id"])) add_stop(id, subject_.config_file);
+    for (const Json* config : {&subject_.figures, &subject_.artifact.config()})
+      for (const auto id : ids_in((*config)["eos_token_id"])) add_stop(id, subject_.config_file);
     for (const auto id : ids_in(generation_config_["eos_token_id"])) add_stop(id, "generation_config.json");
-    if (const auto* text = token_text(tokenizer_config_["eos_token"]))
-      if (const auto id = vocabulary_.id_of(*text)) add_stop(*id, "tokenizer_config.json");
-    // A template that ends turns with a token of its own means generation to stop there too.
-    for (const char* text : {"<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|eom_id|>", "<turn|>"})
-      if (const auto id = vocabulary_.id_of(text); id && template_mentions(subject_, text))
-        add_stop(*id, "chat_template");
+    if (const auto* text = special_text("eos"))
+      if (const auto id = vocabulary_.id_of(*text)) add_stop(*id, special_file("eos"));
+    add_template_stop();
+  }
+
+  // What the template writes behind an answer ends the turn. Engines do not look there: unless another source
+  // names the token too, generation runs past it.
+  void add_template_stop() {
+    const auto rest = after_answer(subject_);
+    const std::string_view text = rest ? vocabulary_.added_at_start(*rest) : std::string_view();
+    const auto id = text.empty() ? std::nullopt : vocabulary_.id_of(text);
+    if (!id) return;
+    if (!stops_.empty() && !stops_.contains(*id))
+      add_check(
+          report_.findings, "STOP_TEMPLATE", FindingLevel::kWarning, "chat_template",
+          fmt::format("the template ends an answer with \"{}\" (id {}), which no other source names as a "
+                      "stop: engines stop on {} and generate past it",
+                      text, *id, fmt::join(stop_ids(), ", ")),
+          fmt::format("add {} to eos_token_id of generation_config.json, or send stop_token_ids", *id));
+    add_stop(*id, "chat_template");
+  }
+
+  std::vector<std::int64_t> stop_ids() const {
+    std::vector<std::int64_t> ids;
+    for (const auto& [id, sources] : stops_) ids.push_back(id);
+    return ids;
   }
 
   Json stops_json() const {
@@ -109,13 +143,30 @@ class Tokens {
     return stops;
   }
 
+  // Rows of the input embedding: as stored, else as the config says.
+  std::optional<std::int64_t> embedding_rows() const {
+    constexpr std::array<std::string_view, 10> kNames{"model.embed_tokens.weight",
+                                                      "token_embd.weight",
+                                                      "model.language_model.embed_tokens.weight",
+                                                      "language_model.model.embed_tokens.weight",
+                                                      "transformer.wte.weight",
+                                                      "transformer.word_embeddings.weight",
+                                                      "gpt_neox.embed_in.weight",
+                                                      "model.tok_embeddings.weight",
+                                                      "backbone.embeddings.weight",
+                                                      "embed_tokens.weight"};
+    for (const std::string_view name : kNames)
+      if (const auto* embedding = subject_.artifact.find(name); embedding && embedding->shape.size() == 2)
+        return embedding->shape[0];
+    if (report_.spec) return report_.spec->vocab_size;
+    return subject_.figures["vocab_size"].as_integer();
+  }
+
   void check_vocabulary_size() {
-    if (!vocabulary_.is_known || !report_.spec) return;
-    std::int64_t rows = report_.spec->vocab_size;
-    if (const auto* embedding =
-            subject_.artifact.find(subject_.is_gguf() ? "token_embd.weight" : "model.embed_tokens.weight");
-        embedding && embedding->shape.size() == 2)
-      rows = embedding->shape[0];
+    if (!vocabulary_.is_known) return;
+    const auto known_rows = embedding_rows();
+    if (!known_rows || *known_rows < 1) return;
+    const std::int64_t rows = *known_rows;
     if (vocabulary_.size == rows) return;
     const std::string where =
         subject_.is_gguf() ? subject_.place("tokenizer.ggml.tokens") : "tokenizer.json: /model/vocab";
@@ -132,34 +183,65 @@ class Tokens {
               vocabulary_.size, rows, rows - vocabulary_.size));
   }
 
+  void check_special_texts() {
+    if (!vocabulary_.is_known) return;
+    for (const std::string name : {"eos", "bos", "pad"}) {
+      const auto* text = special_text(name);
+      if (!text || text->empty() || vocabulary_.id_of(*text)) continue;
+      const bool is_eos = name == "eos";
+      add_check(report_.findings, is_eos ? "TOK_EOS_UNKNOWN" : "TOK_SPECIAL_UNKNOWN",
+                name == "pad" ? FindingLevel::kInfo : FindingLevel::kWarning,
+                fmt::format("{}: /{}_token", special_file(name), name),
+                fmt::format("{}_token \"{}\" is not in the vocabulary{}", name, *text,
+                            is_eos ? ": generation would never stop on it" : ""),
+                "name a token of the vocabulary");
+    }
+  }
+
   void check_stops() {
     if (subject_.is_gguf()) return;
-    if (const auto* text = token_text(tokenizer_config_["eos_token"]);
-        text && vocabulary_.is_known && !vocabulary_.id_of(*text))
-      add_check(
-          report_.findings, "TOK_EOS_UNKNOWN", FindingLevel::kWarning, "tokenizer_config.json: /eos_token",
-          fmt::format("eos_token \"{}\" is not in the vocabulary: generation would never stop on it", *text),
-          "name a token of the vocabulary");
+    check_special_texts();
+    check_stop_sources();
+    const auto rows = embedding_rows();
+    if (!rows || *rows < 1) return;
+    for (const auto& [id, sources] : stops_)
+      if (id < 0 || id >= *rows)
+        add_check(report_.findings, "EOS_RANGE", FindingLevel::kWarning, sources.front() + ": /eos_token_id",
+                  fmt::format("stop id {} can never be produced: the vocabulary has {} ids", id, *rows),
+                  "correct the id");
+  }
+
+  // Where generation_config names other ends than config and tokenizer. vLLM adds the tokenizer's end to
+  // generation_config's; transformers takes generation_config's alone.
+  void check_stop_sources() {
     const Ids config = ids_in(subject_.figures["eos_token_id"]),
               generation = ids_in(generation_config_["eos_token_id"]);
-    if (!config.empty() && !generation.empty() && config != generation)
-      add_check(report_.findings, "EOS_CONFLICT", FindingLevel::kInfo,
-                "generation_config.json: /eos_token_id",
-                fmt::format("generation_config stops on {}, config on {}; generation_config wins",
-                            fmt::join(generation, ", "), fmt::join(config, ", ")));
-    if (!report_.spec) return;
-    for (const auto& [id, sources] : stops_)
-      if (id < 0 || id >= report_.spec->vocab_size)
-        add_check(report_.findings, "EOS_RANGE", FindingLevel::kWarning, sources.front() + ": /eos_token_id",
-                  fmt::format("stop id {} can never be produced: the vocabulary has {} ids", id,
-                              report_.spec->vocab_size),
-                  "correct the id");
+    if (generation.empty()) return;
+    Ids others = config;
+    const auto* text = special_text("eos");
+    const auto tokenizer = text ? vocabulary_.id_of(*text) : std::nullopt;
+    if (tokenizer) others.insert(*tokenizer);
+    const bool is_left_out =
+        !std::includes(generation.begin(), generation.end(), others.begin(), others.end());
+    if (!is_left_out && (config.empty() || config == generation)) return;
+    std::string others_text = config.empty() ? "" : fmt::format("config on {}", fmt::join(config, ", "));
+    if (tokenizer && !config.contains(*tokenizer))
+      others_text += fmt::format("{}the tokenizer on {}", others_text.empty() ? "" : ", ", *tokenizer);
+    add_check(
+        report_.findings, "EOS_CONFLICT", is_left_out ? FindingLevel::kWarning : FindingLevel::kInfo,
+        "generation_config.json: /eos_token_id",
+        fmt::format("generation_config stops on {}, {}; {}", fmt::join(generation, ", "), others_text,
+                    is_left_out ? "engines that take generation_config alone run past the others, those "
+                                  "that add the sources up stop on all"
+                                : "generation_config wins"),
+        is_left_out ? "name every end of a turn in generation_config.json" : "");
   }
 
   const Subject& subject_;
   Report& report_;
   Vocabulary vocabulary_;
   const Json& tokenizer_config_;
+  const Json& special_map_;
   const Json& generation_config_;
   std::map<std::int64_t, std::vector<std::string>> stops_;
 };

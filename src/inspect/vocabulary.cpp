@@ -43,12 +43,18 @@ class Reader {
   void read_gguf() {
     const Json& tokens = subject_.figures["tokenizer.ggml.tokens"];
     if (!tokens.is_array()) return;
+    // Kinds of tokens as GGUF numbers them.
+    constexpr std::int64_t kControl = 3, kUserDefined = 4;
+    const auto& kinds = subject_.figures["tokenizer.ggml.token_type"].items();
     std::int64_t id = 0;
     for (const Json& token : tokens.items()) {
       const std::string* text = token.as_string();
       if (text) {
         vocabulary_.ids.emplace(*text, id);
         vocabulary_.texts.emplace(id, *text);
+        const auto index = static_cast<std::size_t>(id);
+        const auto kind = index < kinds.size() ? kinds[index].as_integer() : std::nullopt;
+        if (kind == kControl || kind == kUserDefined) vocabulary_.added.push_back(*text);
       }
       ++id;
     }
@@ -86,8 +92,10 @@ class Reader {
     read_model(model["vocab"]);
     check_merges(model["merges"]);
     for (const Json& token : json["added_tokens"].items())
-      if (const auto* text = token["content"].as_string(); text && token["id"].is_integer())
+      if (const auto* text = token["content"].as_string(); text && token["id"].is_integer()) {
         add(*text, *token["id"].as_integer());
+        vocabulary_.added.push_back(*text);
+      }
     vocabulary_.is_known = vocabulary_.size > 0;
   }
 
@@ -146,6 +154,14 @@ std::optional<std::int64_t> Vocabulary::id_of(std::string_view text) const {
 std::optional<std::string_view> Vocabulary::text_of(std::int64_t id) const {
   const auto found = texts.find(id);
   return found == texts.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string_view Vocabulary::added_at_start(std::string_view text) const {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  std::string_view longest;
+  for (const std::string_view token : added)
+    if (token.size() > longest.size() && text.starts_with(token)) longest = token;
+  return longest;
 }
 
 Vocabulary read_vocabulary(const Subject& subject, Findings& findings) {

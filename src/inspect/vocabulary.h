@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/finding.h"
 #include "inspect/subject.h"
@@ -19,10 +20,13 @@ struct Vocabulary {
   std::string_view kind;  // BPE Unigram WordPiece, or GGUF's tokenizer.ggml.model; empty when not known
   std::unordered_map<std::string_view, std::int64_t> ids;
   std::unordered_map<std::int64_t, std::string_view> texts;
-  std::int64_t size = 0;  // highest id + 1
+  std::vector<std::string_view> added;  // tokens that text is searched for whole: specials among them
+  std::int64_t size = 0;                // highest id + 1
 
   std::optional<std::int64_t> id_of(std::string_view text) const;
   std::optional<std::string_view> text_of(std::int64_t id) const;
+  /// The longest added token that `text` begins with, blanks before it aside; empty when there is none.
+  std::string_view added_at_start(std::string_view text) const;
 };
 
 /// Reads the vocabulary and appends its faults: TOK_MISSING, TOK_JSON, TOK_DUP_ID, TOK_MERGE.

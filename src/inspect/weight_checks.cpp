@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <span>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
@@ -15,7 +17,7 @@ namespace {
 constexpr std::size_t kNamesShown = 5;
 constexpr std::size_t kHeadSampleBytes = 1 << 16;  // compared without --deep
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
+std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ","));
 }
 
@@ -35,7 +37,9 @@ const artifact::Tensor* find_by_ending(const Subject& subject, const std::string
   if (const auto* tensor = subject.artifact.find(name)) return tensor;
   if (subject.is_gguf() || subject.figures_pointer.empty()) return nullptr;
   for (const auto& tensor : subject.artifact.tensors())
-    if (tensor.name.size() > name.size() && tensor.name.ends_with("." + name)) return &tensor;
+    if (tensor.name.size() > name.size() && tensor.name.ends_with(name) &&
+        tensor.name[tensor.name.size() - name.size() - 1] == '.')
+      return &tensor;
   return nullptr;
 }
 
@@ -44,7 +48,7 @@ class Comparison {
   Comparison(const Subject& subject, Report& report) : subject_(subject), report_(report) {}
 
   void run() {
-    for (const auto& weight : model::expected_weights(*report_.spec)) compare(weight);
+    for (const auto& weight : report_.spec->weights) compare(weight);
     tell_layers();
     tell_names();
   }
@@ -64,8 +68,8 @@ class Comparison {
     if (mismatched_ == 0) {
       first_mismatch_ = fmt::format("{} {} against {} by the config", tensor->name, shape_text(tensor->shape),
                                     shape_text(weight.shape));
-      first_mismatch_place_ =
-          subject_.artifact.files()[static_cast<std::size_t>(tensor->file)].path + ": " + tensor->name;
+      first_mismatch_place_ = fmt::format(
+          "{}: {}", subject_.artifact.files()[static_cast<std::size_t>(tensor->file)].path, tensor->name);
     }
     ++mismatched_;
   }
@@ -102,7 +106,7 @@ class Comparison {
     }
     std::vector<std::string> extra;
     for (const auto& tensor : subject_.artifact.tensors())
-      if (!known_.contains(tensor.name) && !is_expected_extra(tensor.name)) extra.push_back(tensor.name);
+      if (!known_.contains(tensor.name) && !is_expected_extra(tensor.name)) extra.emplace_back(tensor.name);
     if (!extra.empty() && subject_.figures_pointer.empty())
       add_check(report_.findings, "ST_UNEXPECTED_TENSOR", FindingLevel::kInfo, extra.front(),
                 fmt::format("{} tensors are not ones that {} has: {}", extra.size(),
@@ -116,13 +120,13 @@ class Comparison {
     });
   }
 
-  bool is_expected_extra(const std::string& name) const {
+  bool is_expected_extra(std::string_view name) const {
     return is_buffer(name) || (report_.spec->ties_embeddings && name == "lm_head.weight");
   }
 
   const Subject& subject_;
   Report& report_;
-  std::unordered_set<std::string> known_;
+  std::unordered_set<std::string_view> known_;  // views into the artifact
   std::set<int> layers_found_;
   std::vector<std::pair<std::string, int>> absent_;  // name and layer
   std::string first_mismatch_, first_mismatch_place_;
@@ -159,7 +163,7 @@ void check_tied_head(const Subject& subject, Report& report) {
   const bool differs = a->size() != b->size() || std::memcmp(a->data(), b->data(), compared) != 0;
   if (differs)
     add_check(
-        report.findings, "CFG_TIED_HEAD_DIFFERS", FindingLevel::kWarning, head->name,
+        report.findings, "CFG_TIED_HEAD_DIFFERS", FindingLevel::kWarning, std::string(head->name),
         "tie_word_embeddings is true, but the stored lm_head.weight differs from the embedding; transformers "
         "ignores it",
         "set tie_word_embeddings to false if the stored head is meant");

@@ -2,13 +2,14 @@
 #include "memory/kv_cache.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <type_traits>
 
 namespace plimsoll::memory {
 namespace {
 
-/// Bytes of one vector that is stored by itself: blocks of a quantized type do not run over its end.
+/// Bytes of vectors that are stored one by one: blocks of a quantized type do not run over a vector's end.
 Result<Bytes> vector_bytes(std::int64_t vectors, std::int64_t elements, DType dtype) {
   const auto one = stored_bytes(dtype, elements);
   const auto all = one ? checked_product(vectors, one->value) : std::nullopt;
@@ -21,33 +22,126 @@ Result<Bytes> vector_bytes(std::int64_t vectors, std::int64_t elements, DType dt
   return Bytes(*all);
 }
 
+Result<Bytes> attention_bytes(const model::Attention& attention, DType dtype, int tensor_parallel) {
+  // Below one head per rank, heads are replicated; otherwise they must divide.
+  if (attention.kv_heads < 1 || tensor_parallel < 1)
+    return fail(ErrorCode::kUsage, "KV heads and ranks must each be at least 1", "--tensor-parallel-size",
+                "check num_key_value_heads in the config");
+  if (attention.kv_heads >= tensor_parallel ? attention.kv_heads % tensor_parallel != 0
+                                            : tensor_parallel % attention.kv_heads != 0)
+    return fail(ErrorCode::kNo,
+                std::to_string(attention.kv_heads) + " KV heads cannot be split over " +
+                    std::to_string(tensor_parallel) + " ranks",
+                "--tensor-parallel-size", "choose a size that divides the KV heads, or a multiple of them");
+  const std::int64_t heads = std::max(1, attention.kv_heads / tensor_parallel);
+  PLIMSOLL_TRY(const Bytes keys, vector_bytes(heads, attention.head_dim, dtype));
+  PLIMSOLL_TRY(const Bytes values, vector_bytes(heads, attention.value_dim(), dtype));
+  return keys + values;
+}
+
+/// What one position stores in a layer, before windows and compression.
+Result<Bytes> position_bytes(const model::Layer& layer, DType dtype, int tensor_parallel) {
+  if (layer.kv_source) return Bytes(0);
+  PLIMSOLL_TRY(const Bytes one, std::visit(
+                                    [&](const auto& mixer) -> Result<Bytes> {
+                                      using Kind = std::decay_t<decltype(mixer)>;
+                                      if constexpr (std::is_same_v<Kind, model::Attention>) {
+                                        if (mixer.is_cross) return Bytes(0);
+                                        return attention_bytes(mixer, dtype, tensor_parallel);
+                                      } else if constexpr (std::is_same_v<Kind, model::Latent>) {
+                                        return vector_bytes(1, mixer.width(), dtype);
+                                      } else {
+                                        return Bytes(0);
+                                      }
+                                    },
+                                    layer.mixer));
+  return one * layer.num_mixers;
+}
+
+/// How many positions a layer remembers at most; nothing: all.
+std::optional<std::int64_t> remembered_tokens(const model::Layer& layer) {
+  if (const auto* attention = std::get_if<model::Attention>(&layer.mixer))
+    return attention->window_tokens ? attention->window_tokens : attention->chunk_tokens;
+  if (const auto* latent = std::get_if<model::Latent>(&layer.mixer)) return latent->window_tokens;
+  return std::nullopt;
+}
+
+/// Tokens that one compressed vector stands for, beside a window of raw ones; 0: there are none.
+std::int64_t compression_of(const model::Layer& layer) {
+  const auto* latent = std::get_if<model::Latent>(&layer.mixer);
+  return latent && latent->window_tokens && latent->tokens_per_entry > 1 ? latent->tokens_per_entry : 0;
+}
+
+const std::optional<model::Indexer>& indexer_of(const model::Layer& layer) {
+  static const std::optional<model::Indexer> kNone;
+  if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) return attention->indexer;
+  if (const auto* latent = std::get_if<model::Latent>(&layer.mixer)) return latent->indexer;
+  return kNone;
+}
+
+std::int64_t divided_up(std::int64_t amount, std::int64_t parts) {
+  return amount / parts + (amount % parts != 0 ? 1 : 0);
+}
+
+Result<Bytes> state_bytes(const model::State& state, DType activation_dtype) {
+  PLIMSOLL_TRY(const Bytes recurrent,
+               vector_bytes(1, state.recurrent_elements, state.recurrent_dtype.value_or(activation_dtype)));
+  PLIMSOLL_TRY(const Bytes convolution, vector_bytes(1, state.convolution_elements,
+                                                     state.convolution_dtype.value_or(activation_dtype)));
+  return recurrent + convolution;
+}
+
+tl::unexpected<Error> too_large() {
+  return fail(ErrorCode::kMalformed, "the cache of one sequence does not fit 63 bits", "config.json",
+              "check the sizes in the config, or ask for a shorter sequence");
+}
+
 }  // namespace
 
 Result<Bytes> kv_layer_bytes_per_token(const model::Layer& layer, DType cache_dtype, int tensor_parallel) {
-  return std::visit(
-      [&](const auto& mixer) -> Result<Bytes> {
-        using Kind = std::decay_t<decltype(mixer)>;
-        if constexpr (std::is_same_v<Kind, model::Attention>) {
-          // Below one head per rank, heads are replicated; otherwise they must divide.
-          if (mixer.kv_heads < 1 || tensor_parallel < 1)
-            return fail(ErrorCode::kUsage, "KV heads and ranks must each be at least 1",
-                        "--tensor-parallel-size", "check num_key_value_heads in the config");
-          if (mixer.kv_heads >= tensor_parallel ? mixer.kv_heads % tensor_parallel != 0
-                                                : tensor_parallel % mixer.kv_heads != 0)
-            return fail(ErrorCode::kNo,
-                        std::to_string(mixer.kv_heads) + " KV heads cannot be split over " +
-                            std::to_string(tensor_parallel) + " ranks",
-                        "--tensor-parallel-size",
-                        "choose a size that divides the KV heads, or a multiple of them");
-          const std::int64_t heads = std::max(1, mixer.kv_heads / tensor_parallel);
-          return vector_bytes(2 * heads, mixer.head_dim, cache_dtype);
-        } else if constexpr (std::is_same_v<Kind, model::Latent>) {
-          return vector_bytes(1, std::int64_t{mixer.kv_lora_rank} + mixer.qk_rope_head_dim, cache_dtype);
-        } else {
-          return Bytes(0);
-        }
-      },
-      layer.mixer);
+  return position_bytes(layer, cache_dtype, tensor_parallel);
+}
+
+Result<Bytes> kv_layer_growing_bytes_per_token(const model::Layer& layer, DType cache_dtype,
+                                               int tensor_parallel) {
+  PLIMSOLL_TRY(const Bytes position, position_bytes(layer, cache_dtype, tensor_parallel));
+  if (const std::int64_t tokens = compression_of(layer); tokens > 0)
+    return Bytes(divided_up(position.value, tokens));
+  return remembered_tokens(layer) ? Bytes(0) : position;
+}
+
+Result<Bytes> indexer_layer_bytes_per_token(const model::Layer& layer, DType cache_dtype) {
+  const auto& indexer = indexer_of(layer);
+  if (!indexer || layer.kv_source) return Bytes(0);
+  PLIMSOLL_TRY(const Bytes key, vector_bytes(1, indexer->head_dim, cache_dtype));
+  return Bytes(divided_up(key.value, std::max(1, indexer->tokens_per_key)));
+}
+
+Result<Bytes> state_layer_bytes(const model::Layer& layer, DType activation_dtype) {
+  Bytes total;
+  if (const auto* state = std::get_if<model::State>(&layer.mixer)) {
+    PLIMSOLL_TRY(total, state_bytes(*state, activation_dtype));
+  }
+  for (const model::State& state : layer.side_states) {
+    PLIMSOLL_TRY(const Bytes bytes, state_bytes(state, activation_dtype));
+    total += bytes;
+  }
+  return total;
+}
+
+Result<Bytes> layer_bytes_per_sequence(const model::Layer& layer, DType cache_dtype, DType activation_dtype,
+                                       std::int64_t tokens) {
+  PLIMSOLL_TRY(const Bytes position, position_bytes(layer, cache_dtype, 1));
+  PLIMSOLL_TRY(const Bytes index_key, indexer_layer_bytes_per_token(layer, cache_dtype));
+  PLIMSOLL_TRY(const Bytes state, state_layer_bytes(layer, activation_dtype));
+  std::int64_t positions = std::min(tokens, remembered_tokens(layer).value_or(tokens));
+  if (const std::int64_t compressed = compression_of(layer); compressed > 0) positions += tokens / compressed;
+  const auto stored = checked_product(position.value, positions);
+  const auto keys = checked_product(index_key.value, tokens);
+  auto total = stored && keys ? checked_sum(*stored, *keys) : std::nullopt;
+  if (total) total = checked_sum(*total, state.value);
+  if (!total) return too_large();
+  return Bytes(*total);
 }
 
 Result<Bytes> kv_bytes_per_token(const model::ModelSpec& spec, DType cache_dtype, int tensor_parallel) {
@@ -65,10 +159,14 @@ Result<Bytes> kv_bytes_per_token(const model::ModelSpec& spec, DType cache_dtype
 
 Bytes kv_bytes_per_token_without_gqa(const model::ModelSpec& spec, DType cache_dtype) {
   Bytes total;
-  for (const auto& layer : spec.layers)
-    if (const auto* attention = std::get_if<model::Attention>(&layer.mixer))
-      total += vector_bytes(2 * std::int64_t{attention->q_heads}, attention->head_dim, cache_dtype)
-                   .value_or(Bytes(0));
+  for (const auto& layer : spec.layers) {
+    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
+    if (!attention || attention->is_cross || layer.kv_source) continue;
+    const Bytes keys = vector_bytes(attention->q_heads, attention->head_dim, cache_dtype).value_or(Bytes(0));
+    const Bytes values =
+        vector_bytes(attention->q_heads, attention->value_dim(), cache_dtype).value_or(Bytes(0));
+    total += (keys + values) * layer.num_mixers;
+  }
   return total;
 }
 

@@ -6,6 +6,7 @@
 #include "memory/embedded.h"           // IWYU pragma: export
 #include "memory/engine_rules.h"       // IWYU pragma: export
 #include "memory/kv_cache.h"           // IWYU pragma: export
+#include "memory/quantized_weights.h"  // IWYU pragma: export
 #include "memory/simple_accounting.h"  // IWYU pragma: export
 #include "memory/weights.h"            // IWYU pragma: export
 #include "memory/workload.h"           // IWYU pragma: export

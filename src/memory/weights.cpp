@@ -72,7 +72,7 @@ Result<Bytes> weights_bytes(std::int64_t parameters, WeightFormat format) {
 std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
   if (artifact.tensors().empty()) return std::nullopt;
   Bytes total;
-  for (const model::Weight& weight : model::expected_weights(spec))
+  for (const model::Weight& weight : spec.weights)
     if (const artifact::Tensor* tensor = model::find_tensor(artifact, weight))
       total += Bytes(tensor->bytes);  // the artifact holds these within the file's size
   return total;

@@ -9,6 +9,8 @@
 namespace plimsoll::model {
 namespace {
 
+constexpr std::string_view kTied = "tie_word_embeddings";
+
 // A value as it can be shown in a sentence.
 std::string shown(const Json& value) {
   std::string text = dump(value);
@@ -29,7 +31,17 @@ KeyReader KeyReader::of_gguf(const Json& metadata, std::string_view source, std:
 }
 
 const Json& KeyReader::operator[](std::string_view key) const {
-  return key_prefix_.empty() ? (*object_)[key] : (*object_)[key_prefix_ + std::string(key)];
+  if (!key_prefix_.empty()) return (*object_)[key_prefix_ + std::string(key)];
+  if (wrapper_ && key == kTied) return (*wrapper_)[key];
+  const Json& value = (*object_)[key];
+  if (!value.is_null()) return value;
+  for (const std::string_view other : other_spellings(key))
+    if (const Json& spelled = (*object_)[other]; !spelled.is_null()) return spelled;
+  return value;
+}
+
+void KeyReader::inherit(const Json& wrapper) {
+  if (wrapper[kTied].as_bool()) wrapper_ = &wrapper;
 }
 
 bool KeyReader::contains(std::string_view key) const {
@@ -109,6 +121,44 @@ std::string KeyReader::text(std::string_view key, std::string_view otherwise) {
   add_error(ErrorCode::kMalformed, key,
             fmt::format("reading the model's figures: {} is {}, a string is wanted", key, shown(value)));
   return std::string(otherwise);
+}
+
+std::vector<std::int64_t> KeyReader::per_layer(std::string_view key, std::size_t layers, std::int64_t least,
+                                               std::int64_t most, std::optional<std::int64_t> otherwise) {
+  const Json& value = (*this)[key];
+  if (!value.is_array()) return std::vector<std::int64_t>(layers, integer(key, least, most, otherwise));
+  std::vector<std::int64_t> result;
+  if (value.size() != layers) {
+    add_error(ErrorCode::kMalformed, key,
+              fmt::format("reading the model's figures: {} has {} entries for {} layers", key, value.size(),
+                          layers));
+    return std::vector<std::int64_t>(layers, least);
+  }
+  for (const Json& item : value.items()) {
+    const auto number = item.as_integer();
+    if (!number || *number < least || *number > most) {
+      add_error(ErrorCode::kMalformed, key,
+                fmt::format("reading the model's figures: {} holds {}, outside {} to {}", key, shown(item),
+                            least, most));
+      return std::vector<std::int64_t>(layers, least);
+    }
+    result.push_back(*number);
+  }
+  return result;
+}
+
+std::vector<bool> KeyReader::named_layers(std::string_view key, std::size_t layers, int first_layer) {
+  std::vector<bool> result(layers, false);
+  const Json& value = (*this)[key];
+  if (value.is_null()) return result;
+  if (!value.is_array())
+    add_error(ErrorCode::kMalformed, key,
+              fmt::format("reading the model's figures: {} is no list of layers", key));
+  for (const Json& item : value.items())
+    if (const auto number = item.as_integer();
+        number && *number >= first_layer && *number - first_layer < static_cast<std::int64_t>(layers))
+      result[static_cast<std::size_t>(*number - first_layer)] = true;
+  return result;
 }
 
 std::vector<double> KeyReader::numbers(std::string_view key, std::size_t most) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,7 +23,12 @@ constexpr std::int64_t kMaxWidth = std::int64_t{1} << 20;  // hidden and interme
 constexpr std::int64_t kMaxHeads = 4'096;
 constexpr std::int64_t kMaxHeadDim = 8'192;
 constexpr std::int64_t kMaxVocab = std::int64_t{1} << 28;
+constexpr std::int64_t kMaxExperts = 65'536;
 constexpr std::int64_t kMaxContext = std::int64_t{1} << 40;
+
+/// Other spellings of a key, in the order they are looked at; empty for a key that has none.
+/// Source: docs/formats/config.md.
+std::span<const std::string_view> other_spellings(std::string_view key);
 
 class KeyReader {
  public:
@@ -32,9 +38,14 @@ class KeyReader {
   static KeyReader of_gguf(const Json& metadata, std::string_view source, std::string_view architecture);
 
   bool has(std::string_view key) const { return !(*this)[key].is_null(); }
+  /// The value under `key`, or under another spelling of it that published configs use (n_layer for
+  /// num_hidden_layers, ...; key_aliases.cpp). Null when none is there.
   const Json& operator[](std::string_view key) const;
-  /// True also where the value is null.
+  /// True also where the value is null; this very spelling.
   bool contains(std::string_view key) const;
+  /// Lets a wrapper's own word on tied embeddings stand before this object's, as transformers does. The
+  /// outermost is given last.
+  void inherit(const Json& wrapper);
   /// True for the text_config of a wrapper.
   bool is_nested() const { return is_nested_; }
 
@@ -49,6 +60,12 @@ class KeyReader {
   std::string text(std::string_view key, std::string_view otherwise);
   /// A list of finite numbers of at most `most` entries; empty when absent.
   std::vector<double> numbers(std::string_view key, std::size_t most);
+  /// One whole number per layer: a list of that many, or one number for all.
+  std::vector<std::int64_t> per_layer(std::string_view key, std::size_t layers, std::int64_t least,
+                                      std::int64_t most,
+                                      std::optional<std::int64_t> otherwise = std::nullopt);
+  /// True for each layer that a list of layer numbers names. Absent: none.
+  std::vector<bool> named_layers(std::string_view key, std::size_t layers, int first_layer = 0);
 
   /// A reader of the object under `key`; its errors are this reader's.
   KeyReader child(std::string_view key) const;
@@ -64,8 +81,9 @@ class KeyReader {
       : object_(&object), place_(std::move(place)), key_prefix_(std::move(key_prefix)) {}
 
   const Json* object_;
-  std::string place_;       // "config.json: /text_config/" or "model.gguf: "
-  std::string key_prefix_;  // "llama."
+  const Json* wrapper_ = nullptr;  // the outermost that says whether embeddings are tied
+  std::string place_;              // "config.json: /text_config/" or "model.gguf: "
+  std::string key_prefix_;         // "llama."
   bool is_nested_ = false;
   std::optional<Error> error_;
 };

@@ -3,37 +3,107 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "model/families/families.h"
+#include "model/families/gguf_any.h"
+#include "model/families/spec_writer.h"
+#include "model/families/towers.h"
 #include "model/model.h"
 
 namespace plimsoll::model {
 namespace {
 
+// Keys under which wrappers keep the language model, outermost first.
+constexpr std::array<std::string_view, 6> kLanguageKeys{"text_config",    "llm_config", "language_config",
+                                                        "thinker_config", "text_model", "decoder_config"};
+constexpr int kMaxWrappers = 4;
+
+// What stands behind an architecture's stem: another head on the same model.
+constexpr std::array<std::string_view, 10> kHeads{"ForCausalLM",
+                                                  "ForConditionalGeneration",
+                                                  "LMHeadModel",
+                                                  "ForImageTextToText",
+                                                  "ForSequenceClassification",
+                                                  "ForTokenClassification",
+                                                  "ForRewardModel",
+                                                  "ForQuestionAnswering",
+                                                  "TextModel",
+                                                  "Model"};
+
+std::string_view stem_of(std::string_view architecture, std::string_view& head) {
+  for (const std::string_view ending : kHeads)
+    if (architecture.size() > ending.size() && architecture.ends_with(ending)) {
+      head = ending;
+      return architecture.substr(0, architecture.size() - ending.size());
+    }
+  head = {};
+  return architecture;
+}
+
 std::string known_list() {
   std::string list;
   for (const Family& family : families())
-    list += (list.empty() ? "" : ", ") + std::string(family.architecture);
+    if (!family.architecture.empty()) list += (list.empty() ? "" : ", ") + std::string(family.architecture);
   return list;
 }
 
-// The name a config gives its architecture: the first of architectures[], else its model_type.
-const Family* family_of(const Json& config, std::string& shown) {
+const Family* family_of_type(std::string_view model_type) {
+  for (const Family& family : families())
+    if (!model_type.empty() && family.model_type == model_type) return &family;
+  return nullptr;
+}
+
+// A config's family, and the head that its architecture names where that is not the family's own.
+struct Match {
+  const Family* family = nullptr;
+  std::string shown;  // the name the config gives itself
+  std::string_view other_head;
+};
+
+// By the first of architectures[] that is known, with any head; else, where the config names none, by its
+// model_type: an architecture that is named and not known is another model.
+Match family_of(const Json& config) {
+  Match match;
+  const std::string* type = config["model_type"].as_string();
   for (const Json& item : config["architectures"].items()) {
     const std::string* name = item.as_string();
     if (!name) continue;
-    if (shown.empty()) shown = *name;
+    if (match.shown.empty()) match.shown = *name;
     for (const Family& family : families())
-      if (family.architecture == *name) return &family;
+      if (family.architecture == *name) {
+        // Kimi K2 calls itself DeepseekV3ForCausalLM: the model_type is the finer name where both are known.
+        const Family* finer = type ? family_of_type(*type) : nullptr;
+        match.family = finer && finer->architecture.empty() ? finer : &family;
+        return match;
+      }
+    std::string_view head, own_head;
+    const std::string_view stem = stem_of(*name, head);
+    for (const Family& family : families())
+      if (!head.empty() && !family.architecture.empty() && stem_of(family.architecture, own_head) == stem) {
+        match.family = &family;
+        match.other_head = head;
+        return match;
+      }
   }
-  const std::string* type = config["model_type"].as_string();
-  if (!type) return nullptr;
-  if (!shown.empty()) return nullptr;  // an architecture of another head is another model
-  shown = *type;
-  for (const Family& family : families())
-    if (family.model_type == *type) return &family;
-  return nullptr;
+  if (!match.shown.empty() || !type) return match;
+  match.shown = *type;
+  match.family = family_of_type(*type);
+  return match;
+}
+
+// The head that a classifier or an embedding model has instead of the family's.
+void replace_head(std::string_view head, const Json& config, ModelSpec& spec) {
+  if (head.empty() || head == "ForConditionalGeneration" || head == "ForImageTextToText") return;
+  std::erase_if(spec.weights, [](const Weight& weight) { return weight.group == WeightGroup::kHead; });
+  if (head == "Model" || head == "TextModel") return;
+  const std::int64_t labels = config["num_labels"].as_integer().value_or(
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(config["id2label"].size())));
+  SpecWriter writer(spec);
+  writer.enter("");
+  writer.add(WeightGroup::kHead, "score.weight",
+             {std::clamp<std::int64_t>(labels, 1, kMaxVocab), writer.width()});
 }
 
 tl::unexpected<Error> unknown(std::string_view shown, std::string where) {
@@ -61,50 +131,130 @@ Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
     spec.model_type = family.model_type;
     return spec;
   }
-  return unknown(*architecture, source + ": general.architecture");
+  // The keys are the same for all architectures; without layers among them nothing is known of the model.
+  if (artifact.config()[*architecture + ".block_count"].is_null())
+    return unknown(*architecture, source + ": general.architecture");
+  KeyReader keys = KeyReader::of_gguf(artifact.config(), source, *architecture);
+  ModelSpec spec = read_any_gguf(keys, artifact, *architecture);
+  PLIMSOLL_TRY_VOID(keys.status());
+  spec.architecture = spec.model_type = *architecture;
+  return spec;
+}
+
+}  // namespace
+
+namespace {
+
+// The objects from the whole config down to the language model's, each with its pointer.
+struct Level {
+  const Json* object;
+  std::string pointer;
+};
+std::vector<Level> levels_of(const Json& config) {
+  std::vector<Level> levels{{&config, ""}};
+  while (levels.size() <= kMaxWrappers) {
+    const Level& outer = levels.back();
+    const auto key =
+        std::find_if(kLanguageKeys.begin(), kLanguageKeys.end(), [&](std::string_view candidate) {
+          return (*outer.object)[candidate].is_object() && (*outer.object)[candidate].size() > 0;
+        });
+    if (key == kLanguageKeys.end()) break;
+    levels.push_back({&(*outer.object)[*key], fmt::format("{}/{}", outer.pointer, *key)});
+  }
+  return levels;
+}
+
+// The row for the encoders of a wrapper, by its own model_type or an outer one's, and the object that has it.
+struct TowerAt {
+  const Tower* tower = nullptr;
+  const Level* level = nullptr;
+};
+TowerAt tower_of(const std::vector<Level>& levels) {
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level)
+    if (const std::string* type = (*level->object)["model_type"].as_string())
+      for (const Tower& tower : towers())
+        if (tower.model_type == *type) return {&tower, &*level};
+  return {};
+}
+
+constexpr std::array<std::string_view, 3> kEncoderKeys{"vision_config", "audio_config", "vision_tower"};
+
+// Lists the encoders; where their kind, or one part of it, is not known, says that weights are missing.
+Status add_encoders(const std::vector<Level>& levels, const TowerAt& at, std::string_view source,
+                    ModelSpec& spec) {
+  bool has_encoders = false;
+  for (const Level& level : levels)
+    for (const std::string_view key : kEncoderKeys)
+      if ((*level.object)[key].is_object()) {
+        has_encoders = true;
+        spec.encoders.emplace_back(key);
+      }
+  // A wrapper that leaves its vision_config out has the encoder that its class assumes.
+  const bool is_wrapper = at.tower && at.level != &levels.back();
+  if (!has_encoders && !is_wrapper) return {};
+  if (spec.encoders.empty()) spec.encoders.emplace_back("vision_config");
+  if (!at.tower) {
+    spec.has_all_weights = false;
+    return {};
+  }
+  KeyReader wrapper = KeyReader::of_config(*at.level->object, source, at.level->pointer);
+  SpecWriter writer(spec);
+  writer.override_group(WeightGroup::kEncoder);
+  at.tower->write(wrapper, writer);
+  const Status status = wrapper.status();
+  if (status || status.error().code != ErrorCode::kUnsupported) return status;
+  spec.has_all_weights = false;
+  std::erase_if(spec.weights, [](const Weight& weight) { return weight.group == WeightGroup::kEncoder; });
+  return {};
+}
+
+// What stands at any level: the outermost that says it counts.
+void read_shared(const std::vector<Level>& levels, ModelSpec& spec) {
+  for (const Level& level : levels) {
+    const Json& quantization = (*level.object)["quantization_config"];
+    if (quantization.is_object() && spec.quantization.empty()) {
+      const std::string* method = quantization["quant_method"].as_string();
+      spec.quantization = method ? *method : "an unnamed method";
+    }
+    for (const char* key : {"dtype", "torch_dtype"})
+      if (const auto* text = (*level.object)[key].as_string(); text && !spec.declared_dtype)
+        spec.declared_dtype = dtype_from_config(*text);
+  }
 }
 
 }  // namespace
 
 const Json& language_config(const Json& config, std::string& pointer) {
-  pointer.clear();
-  if (!config["hidden_size"].is_null()) return config;
-  for (const char* key : {"text_config", "llm_config", "language_config"}) {
-    if (!config[key].is_object()) continue;
-    pointer = std::string("/") + key;
-    return config[key];
-  }
-  return config;
+  const Level level = levels_of(config).back();
+  pointer = level.pointer;
+  return *level.object;
 }
 
 Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
   if (!config.is_object())
     return fail(ErrorCode::kMalformed, "reading the model: the config is not a JSON object",
                 std::string(source));
-  std::string pointer, shown;
-  const Json& object = language_config(config, pointer);
-  const Family* family = family_of(object, shown);
-  if (!family) return unknown(shown, fmt::format("{}: {}/architectures", source, pointer));
-  KeyReader keys = KeyReader::of_config(object, source, pointer);
-  ModelSpec spec = family->from_config(keys);
+  const std::vector<Level> levels = levels_of(config);
+  const Level& inner = levels.back();
+  const TowerAt at = tower_of(levels);
+  Match match = family_of(*inner.object);
+  if (!match.family && at.tower) match.family = family_of_type(at.tower->text_family);
+  if (!match.family) {
+    if (match.shown.empty()) match.shown = family_of(config).shown;
+    return unknown(match.shown, fmt::format("{}: {}/architectures", source, inner.pointer));
+  }
+  KeyReader keys = KeyReader::of_config(*inner.object, source, inner.pointer);
+  for (auto level = levels.rbegin() + 1; level < levels.rend(); ++level) keys.inherit(*level->object);
+  ModelSpec spec = match.family->from_config(keys);
   PLIMSOLL_TRY_VOID(keys.status());
-  const std::string* outer =
-      config["architectures"].items().empty() ? nullptr : config["architectures"].items()[0].as_string();
-  spec.architecture = outer ? *outer : std::string(family->architecture);
+  replace_head(match.other_head, *inner.object, spec);
+  PLIMSOLL_TRY_VOID(add_encoders(levels, at, source, spec));
+  const auto& names = config["architectures"].items();
+  const std::string* outer = names.empty() ? nullptr : names[0].as_string();
+  spec.architecture = outer ? *outer : std::string(match.family->architecture);
   const std::string* type = config["model_type"].as_string();
-  spec.model_type = type ? *type : std::string(family->model_type);
-  for (const Json* holder : {&config, &object})
-    if (const Json& quantization = (*holder)["quantization_config"];
-        quantization.is_object() && spec.quantization.empty()) {
-      const std::string* method = quantization["quant_method"].as_string();
-      spec.quantization = method ? *method : "an unnamed method";
-    }
-  for (const char* key : {"vision_config", "audio_config"})
-    if (config[key].is_object()) spec.encoders.emplace_back(key);
-  if (!spec.declared_dtype)
-    for (const char* key : {"dtype", "torch_dtype"})
-      if (const auto* text = config[key].as_string(); text && !spec.declared_dtype)
-        spec.declared_dtype = dtype_from_config(*text);
+  spec.model_type = type ? *type : std::string(match.family->model_type);
+  read_shared(levels, spec);
   return spec;
 }
 

@@ -8,12 +8,14 @@
 #include <cmath>
 #include <utility>
 
+#include "model/families/decoder.h"
+
 namespace plimsoll::model {
 namespace {
 
 constexpr double kMaxFactor = 1e6;  // context extensions above it are damage, not intent
 
-constexpr std::array<std::pair<std::string_view, RopeKind>, 9> kKinds{{
+constexpr std::array<std::pair<std::string_view, RopeKind>, 10> kKinds{{
     {"default", RopeKind::kDefault},
     {"none", RopeKind::kDefault},  // GGUF's word for no scaling
     {"linear", RopeKind::kLinear},
@@ -21,12 +23,20 @@ constexpr std::array<std::pair<std::string_view, RopeKind>, 9> kKinds{{
     {"llama3", RopeKind::kLlama3},
     {"yarn", RopeKind::kYarn},
     {"longrope", RopeKind::kLongrope},
-    {"su", RopeKind::kLongrope},    // Phi-3's first name for it
+    {"su", RopeKind::kLongrope},  // Phi-3's first name for it
+    {"deepseek_yarn", RopeKind::kYarn},
     {"mrope", RopeKind::kDefault},  // sections of positions; the same as default where all are equal (text)
 }};
 
-RopeKind read_kind(KeyReader& scaling, std::string_view key) {
+// Kinds that change angles only, in a way RopeSpec does not hold: lengths are those of the default.
+constexpr std::array<std::string_view, 1> kOtherKinds{"proportional"};
+
+RopeKind read_kind(KeyReader& scaling, std::string_view key, ModelSpec& spec) {
   const std::string text = scaling.text(key, "default");
+  if (std::find(kOtherKinds.begin(), kOtherKinds.end(), text) != kOtherKinds.end()) {
+    add_trait(spec, Trait::kOwnRope);
+    return RopeKind::kDefault;
+  }
   for (const auto& [name, kind] : kKinds)
     if (name == text) return kind;
   scaling.add_error(
@@ -127,9 +137,13 @@ void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::
   RopeSpec& rope = spec.rope;
   const bool is_v5 = keys["rope_parameters"].is_object();
   KeyReader scaling = keys.child(is_v5 ? "rope_parameters" : "rope_scaling");
+  if (scaling["full_attention"].is_object()) {  // one set per layer type; sliding layers see no further
+    scaling = scaling.child("full_attention");
+    add_trait(spec, Trait::kOwnRope);
+  }
   rope.theta = keys.positive("rope_theta", default_theta);
   if (is_v5) rope.theta = scaling.positive("rope_theta", rope.theta);
-  rope.kind = read_kind(scaling, scaling.has("rope_type") ? "rope_type" : "type");
+  rope.kind = read_kind(scaling, scaling.has("rope_type") ? "rope_type" : "type", spec);
 
   const double partial =
       scaling.positive("partial_rotary_factor", keys.positive("partial_rotary_factor", 1.0));
@@ -151,7 +165,7 @@ void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::
 void read_gguf_rope(KeyReader& keys, int head_dim, ModelSpec& spec) {
   RopeSpec& rope = spec.rope;
   rope.theta = keys.positive("rope.freq_base", 10000.0);
-  rope.kind = read_kind(keys, "rope.scaling.type");
+  rope.kind = read_kind(keys, "rope.scaling.type", spec);
   rope.rotary_dim = keys.count("rope.dimension_count", kMaxHeadDim, head_dim);
   if (rope.rotary_dim % 2 != 0 || rope.rotary_dim > head_dim)
     keys.add_error(

@@ -10,7 +10,7 @@ namespace plimsoll::plan {
 Result<Model> catalogue_model(const facts::CatalogueEntry& entry) {
   Model model;
   model.source = std::string(entry.id);
-  model.title = std::string(entry.title);
+  model.title = std::string(entry.title.empty() ? entry.id : entry.title);
   PLIMSOLL_TRY(model.spec, model::read_spec(entry.config_json(), entry.id));
   return model;
 }
@@ -47,7 +47,12 @@ Result<Bytes> weights_of(const Question& question, Row& row) {
                             "the config declares no dtype; weights are counted as bf16",
                             "give --quantization, or the folder with its weights"});
   row.weights_basis = is_assumed ? "assumed" : "formula";
-  PLIMSOLL_TRY(const Bytes bytes, memory::weights_bytes(model::count_parameters(model.spec), format));
+  const auto parameters = model::count_parameters(model.spec);
+  if (!parameters)
+    return fail(ErrorCode::kUnsupported,
+                "the parameters of this model's encoder cannot be told from its config", "config.json",
+                "give the folder with its weight files: their headers hold the exact count");
+  PLIMSOLL_TRY(const Bytes bytes, memory::weights_bytes(*parameters, format));
   row.weights_bar = Bytes(bytes.value / 100 * percent_of_bar(format));
   return bytes;
 }

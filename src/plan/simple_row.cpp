@@ -163,7 +163,7 @@ Result<Row> make_simple_row(const Question& question) {
 Result<ModelFigures> figures_of(const Model& model) {
   ModelFigures figures;
   figures.title = model.title;
-  figures.parameters = model::count_parameters(model.spec);
+  figures.parameters = model::count_parameters(model.spec).value_or(0);
   PLIMSOLL_TRY(figures.kv_bytes_per_token, memory::kv_bytes_per_token(model.spec, DType::kBF16));
   figures.kv_bytes_per_token_without_gqa = memory::kv_bytes_per_token_without_gqa(model.spec, DType::kBF16);
   return figures;

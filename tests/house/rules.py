@@ -35,6 +35,7 @@ ARROWS["cli"] = set(ARROWS)
 # Faces beside src/<room>/<room>.h; a face also opens those headers of its room that it names.
 FACES = {
     "memory": {"kv_cache.h", "embedded.h"},
+    "model": {"image_tokens.h"},  # processors are read beside the spec, not into it
     "http": {"client.h", "event_stream.h"},  # the load client keeps its own clock on every chunk
     "bench": {"flags.h", "limits.h"},  # one table of names for flags and report
     "text": {

@@ -213,7 +213,7 @@ TEST(Embedded, NonsenseIsRefused) {
 
 TEST(Embedded, StatesAreNotKept) {
   auto spec = llama(kTiny);
-  spec.layers[1].mixer = model::State{"mamba", 4096};
+  spec.layers[1].mixer = model::State{.kind = model::StateKind::kMamba, .recurrent_elements = 4096};
   const auto answer = size_embedded(spec, Bytes(1), {}, Bytes(kGiB));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kUnsupported);

@@ -58,7 +58,7 @@ TEST(ReadSpec, BothConfigSpellingsGiveOneSpec) {
 // The names and shapes that the spec calls for are those of the file, none more, none less.
 void expect_same_tensors(const ModelSpec& spec, const artifact::Artifact& artifact, bool is_gguf) {
   std::set<std::string> expected;
-  for (const Weight& weight : expected_weights(spec)) {
+  for (const Weight& weight : spec.weights) {
     const std::string& name = is_gguf ? weight.gguf_name : weight.hf_name;
     const artifact::Tensor* tensor = artifact.find(name);
     if (!tensor && weight.is_optional) continue;
@@ -187,7 +187,6 @@ TEST(ReadSpec, RefusesWithThePointer) {
        "config.json: /rope_scaling/rope_type"},
       {"rope_scaling", Json::object({{"type", "linear"}, {"factor", -2.0}}), ErrorCode::kMalformed,
        "config.json: /rope_scaling/factor"},
-      {"hidden_act", "snake", ErrorCode::kUnsupported, "config.json: /hidden_act"},
       {"architectures", Json(Json::Array{"FooBarForCausalLM"}), ErrorCode::kUnsupported,
        "config.json: /architectures"},
   };
@@ -197,6 +196,29 @@ TEST(ReadSpec, RefusesWithThePointer) {
     EXPECT_EQ(spec.error().code, test.code) << test.where;
     EXPECT_EQ(spec.error().where, test.where);
   }
+}
+
+TEST(ReadSpec, AnUnknownActivationIsNoneThatAnEngineKnows) {
+  const auto spec = read_spec(llama_config({{"hidden_act", "snake"}}), "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->layers.front().ffn.activation, Activation::kOther);
+}
+
+TEST(ReadSpec, RopeOfEachLayerTypeGivesTheFullLayersContext) {
+  const Json scaled = Json::object({{"rope_type", "yarn"},
+                                    {"factor", 4.0},
+                                    {"rope_theta", 1e6},
+                                    {"original_max_position_embeddings", 32'768}});
+  const auto spec = read_spec(
+      llama_config({{"rope_scaling", nullptr},
+                    {"rope_parameters",
+                     Json::object({{"full_attention", scaled},
+                                   {"sliding_attention", Json::object({{"rope_type", "default"}})}})}}),
+      "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->rope.kind, RopeKind::kYarn);
+  EXPECT_EQ(spec->extended_context_tokens, 131'072);
+  EXPECT_EQ(spec->traits, std::vector{Trait::kOwnRope});
 }
 
 TEST(ReadSpec, ReadsFiguresOfAWrapperFromItsTextConfig) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kMaxRedirects = 8;
 constexpr int kMaxTries = 5;
+constexpr std::size_t kShownOfAddress = 80;
 constexpr std::int64_t kMaxJson = 64 * kMiB;     // a page of the tree, or all headers of a large model
 constexpr std::int64_t kMaxSkipped = 64 * kMiB;  // read past when a server ignores a range
 
@@ -128,11 +129,12 @@ HttpAnswer HubClient::follow(HttpRequest request, bool stops_at_foreign, Url& at
     if (!is_redirect(answer)) return answer;
     const auto next = resolve_url(request.url, answer.header("location"));
     if (!next)
-      return stopped_redirect(
-          fmt::format("{} redirects to an address that is none of http", request.url.shown()));
+      return stopped_redirect(fmt::format("{} redirects to an address that is none of http: {}",
+                                          request.url.shown(),
+                                          answer.header("location").substr(0, kShownOfAddress)));
     if (request.url.scheme == "https" && next->scheme == "http")
       return stopped_redirect(
-          fmt::format("{} redirects from https to http, which is refused", request.url.shown()));
+          fmt::format("{} redirects from https to {}, which is refused", request.url.shown(), next->shown()));
     const bool stays = is_hub(*next, endpoint_);
     if (!stays && stops_at_foreign) return answer;
     is_trusted = is_trusted && stays;
@@ -243,25 +245,32 @@ Result<std::string> HubClient::range(const FileHead& head, std::int64_t first, s
                                      const Asked& asked) {
   const auto wanted = static_cast<std::size_t>(last - first + 1);
   Patience patience(settings_);
+  Url location = head.location;
+  bool may_ask_again = true;
   while (true) {
     std::string text;
     std::int64_t seen = 0;
-    HttpAnswer answer =
-        bytes(head.location, first, last, head.size, [&](std::int64_t at, std::string_view piece) {
-          seen = at + static_cast<std::int64_t>(piece.size());
-          if (at < first)
-            piece.remove_prefix(static_cast<std::size_t>(
-                std::min<std::int64_t>(first - at, static_cast<std::int64_t>(piece.size()))));
-          text += piece.substr(0, wanted - text.size());
-          return text.size() < wanted && (seen < first ? seen < kMaxSkipped : true);
-        });
+    HttpAnswer answer = bytes(location, first, last, head.size, [&](std::int64_t at, std::string_view piece) {
+      seen = at + static_cast<std::int64_t>(piece.size());
+      if (at < first)
+        piece.remove_prefix(static_cast<std::size_t>(
+            std::min<std::int64_t>(first - at, static_cast<std::int64_t>(piece.size()))));
+      text += piece.substr(0, wanted - text.size());
+      return text.size() < wanted && (seen < first ? seen < kMaxSkipped : true);
+    });
     if (answer.is_success() && text.size() == wanted) return text;
+    if (answer.status == 403 && may_ask_again && !is_hub(location, endpoint_)) {
+      may_ask_again = false;  // a signed address lives for minutes
+      PLIMSOLL_TRY(const FileHead fresh, this->head(asked));
+      location = fresh.location;
+      continue;
+    }
     if (answer.is_success()) {
       answer.fault = Fault::kCut;
       answer.reason = "the answer is shorter than the range";
     }
     if (patience.waits_after(answer)) continue;
-    return fail(refusal_error(answer, asked, head.location, settings_));
+    return fail(refusal_error(answer, asked, location, settings_));
   }
 }
 

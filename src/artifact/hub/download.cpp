@@ -127,7 +127,9 @@ class FileFetcher {
         return fail(damaged(fmt::format("more than the {} bytes that were named arrive", file_.bytes)));
       }
       if (part.size() == file_.bytes) break;
-      if (answer.status == 416 && first > 0 && may_restart) {
+      const bool is_other_range =
+          answer.status == 416 || (answer.status == 206 && answer.fault == Fault::kOther);
+      if (is_other_range && first > 0 && may_restart) {
         may_restart = false;
         meter_.add(-part.size());
         PLIMSOLL_TRY_VOID(part.restart());

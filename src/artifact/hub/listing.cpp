@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "artifact/folder.h"
 #include "artifact/hub/refusal.h"
@@ -137,6 +138,21 @@ Status read_tree_page(const Json& page, std::vector<HubFile>& files) {
     if (files.size() >= kMaxFiles) return refuse(fmt::format("it has more than {} files", kMaxFiles), "");
     files.push_back(std::move(file));
   }
+  return {};
+}
+
+Status check_tree(const std::vector<HubFile>& files) {
+  std::unordered_set<std::string_view> names;
+  const auto refuse = [](const char* what, const std::string& name) {
+    return fail(ErrorCode::kNetwork, std::string("reading the hub's list of files: ") + what,
+                printable(name.substr(0, kShown)), "check HF_ENDPOINT; nothing was written");
+  };
+  for (const HubFile& file : files)
+    if (!names.insert(file.path).second) return refuse("a name stands in it twice", file.path);
+  for (const HubFile& file : files)
+    for (std::size_t at = file.path.find('/'); at != std::string::npos; at = file.path.find('/', at + 1))
+      if (names.contains(std::string_view(file.path).substr(0, at)))
+        return refuse("a name is both a file and a folder", file.path);
   return {};
 }
 

@@ -57,6 +57,10 @@ Result<HubInfo> read_info(const Json& answer);
 /// Errors: kNetwork when it is no list, a name is not safe, a size is none, or there are more than 100,000.
 Status read_tree_page(const Json& page, std::vector<HubFile>& files);
 
+/// Holds the names of a whole listing against each other.
+/// Errors: kNetwork when two are equal, or one is a file and a folder: they cannot both be made.
+Status check_tree(const std::vector<HubFile>& files);
+
 /// trees/COMMIT.json of the shared cache, in both directions. Nothing when it is not of version 1.
 std::optional<std::vector<HubFile>> read_cached_tree(const Json& text);
 Json cached_tree(const std::vector<HubFile>& files);

@@ -24,6 +24,7 @@ Result<std::vector<HubFile>> ask_files(HubClient& client, const Repository& repo
     PLIMSOLL_TRY_VOID(read_tree_page(answer.value, files));
     page = std::move(answer.next);
   }
+  PLIMSOLL_TRY_VOID(check_tree(files));
   return files;
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/families/heads.h"
 #include "model/rope.h"
 
 namespace plimsoll::model {
@@ -24,16 +25,24 @@ constexpr std::array<std::pair<std::string_view, Activation>, 8> kActivations{{
     {"relu2", Activation::kRelu2},
 }};
 
+// An engine that does not know the activation refuses it; sizes do not depend on it.
 Activation read_activation(KeyReader& keys) {
   const std::string text = keys.text("hidden_act", "silu");
   for (const auto& [name, activation] : kActivations)
     if (name == text) return activation;
-  keys.add_error(ErrorCode::kUnsupported, "hidden_act",
-                 fmt::format("reading the model: unknown activation \"{}\"", text));
-  return Activation::kSilu;
+  return Activation::kOther;
 }
 
-// Heads share keys and values evenly, and the width splits into heads.
+void fill_layers(KeyReader& keys, const Attention& attention, Ffn ffn, std::size_t num_layers,
+                 std::optional<std::int64_t> otherwise, ModelSpec& spec) {
+  const auto inner = keys.per_layer("intermediate_size", num_layers, 1, kMaxWidth, otherwise);
+  spec.layers.assign(num_layers, Layer{attention, ffn});
+  for (std::size_t i = 0; i < num_layers; ++i)
+    spec.layers[i].ffn.intermediate_size = static_cast<int>(inner[i]);
+}
+
+}  // namespace
+
 void check_heads(KeyReader& keys, const Attention& attention, std::string_view kv_heads_key) {
   if (attention.q_heads % attention.kv_heads != 0)
     keys.add_error(ErrorCode::kMalformed, kv_heads_key,
@@ -52,41 +61,15 @@ int read_head_dim(KeyReader& keys, int hidden_size, int heads, std::string_view 
   return std::max(1, hidden_size / heads);
 }
 
-void repeat(ModelSpec& spec, int num_layers, const Attention& attention, const Ffn& ffn) {
-  spec.layers.assign(static_cast<std::size_t>(num_layers), Layer{attention, ffn});
+void add_trait(ModelSpec& spec, Trait trait) {
+  if (std::find(spec.traits.begin(), spec.traits.end(), trait) == spec.traits.end())
+    spec.traits.push_back(trait);
 }
-
-std::int64_t gguf_vocab(KeyReader& keys, const artifact::Artifact& artifact) {
-  if (keys.has("vocab_size")) return keys.integer("vocab_size", 1, kMaxVocab);
-  const artifact::Tensor* embedding = artifact.find("token_embd.weight");
-  if (embedding && embedding->shape.size() == 2) return embedding->shape[0];
-  const std::size_t tokens = artifact.config()["tokenizer.ggml.tokens"].size();
-  if (tokens == 0)
-    keys.add_error(ErrorCode::kMalformed, "vocab_size",
-                   "reading the model: nothing states the size of the vocabulary");
-  return static_cast<std::int64_t>(tokens);
-}
-
-// general.file_type is llama.cpp's number of the scheme; only the plain ones are one dtype.
-std::optional<DType> gguf_dtype(const Json& metadata) {
-  switch (metadata["general.file_type"].as_integer().value_or(-1)) {
-    case 0:
-      return DType::kF32;
-    case 1:
-      return DType::kF16;
-    case 32:
-      return DType::kBF16;
-    default:
-      return std::nullopt;
-  }
-}
-
-}  // namespace
 
 ModelSpec read_config_decoder(KeyReader& keys, const DecoderDefaults& defaults) {
   ModelSpec spec;
   const auto otherwise = [&](std::int64_t value) {
-    return keys.is_nested() ? std::optional(value) : std::nullopt;
+    return keys.is_nested() || defaults.has_class_defaults ? std::optional(value) : std::nullopt;
   };
   spec.hidden_size = keys.count("hidden_size", kMaxWidth, otherwise(defaults.hidden_size));
   spec.vocab_size = keys.integer("vocab_size", 1, kMaxVocab, otherwise(defaults.vocab_size));
@@ -105,75 +88,86 @@ ModelSpec read_config_decoder(KeyReader& keys, const DecoderDefaults& defaults) 
   check_heads(keys, attention, "num_key_value_heads");
 
   Ffn ffn;
-  ffn.intermediate_size = keys.count("intermediate_size", kMaxWidth, otherwise(defaults.intermediate_size));
   ffn.activation = read_activation(keys);
-  repeat(spec, num_layers, attention, ffn);
-
+  fill_layers(keys, attention, ffn, static_cast<std::size_t>(num_layers),
+              otherwise(defaults.intermediate_size), spec);
   read_config_rope(keys, attention.head_dim, defaults.rope_theta, defaults.context_tokens, spec);
   const std::string dtype = keys.text(keys.has("dtype") ? "dtype" : "torch_dtype", "");
   spec.declared_dtype = dtype_from_config(dtype);
   return spec;
 }
 
-ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact) {
-  ModelSpec spec;
-  spec.hidden_size = keys.count("embedding_length", kMaxWidth);
-  spec.vocab_size = gguf_vocab(keys, artifact);
-  spec.norm_eps = keys.positive("attention.layer_norm_rms_epsilon", 1e-5);
-  // Only the tensor list says whether the head is its own; without any tensor nothing is known to be shared.
-  spec.ties_embeddings = artifact.find("token_embd.weight") && !artifact.find("output.weight");
-  const int num_layers = keys.count("block_count", kMaxLayers);
-
-  Attention attention;
-  attention.q_heads = keys.count("attention.head_count", kMaxHeads);
-  attention.kv_heads = keys.count("attention.head_count_kv", kMaxHeads, attention.q_heads);
-  attention.head_dim = read_head_dim(keys, spec.hidden_size, attention.q_heads, "attention.key_length",
-                                     "attention.head_count", 0);
-  if (keys.count("attention.value_length", kMaxHeadDim, attention.head_dim) != attention.head_dim)
-    keys.add_error(ErrorCode::kUnsupported, "attention.value_length",
-                   "reading the model: keys and values of different widths are not read here");
-  attention.scale = 1.0 / std::sqrt(static_cast<double>(attention.head_dim));
-  attention.has_qkv_bias = artifact.find("blk.0.attn_q.bias") != nullptr;
-  attention.has_output_bias = artifact.find("blk.0.attn_output.bias") != nullptr;
-  if (keys.has("attention.sliding_window"))
-    attention.window_tokens = keys.integer("attention.sliding_window", 1, kMaxContext);
-  check_heads(keys, attention, "attention.head_count_kv");
-  if (keys.integer("expert_count", 0, kMaxHeads, 0) > 0)
-    keys.add_error(ErrorCode::kUnsupported, "expert_count",
-                   "reading the model: experts are not read in this architecture");
-
-  Ffn ffn;
-  ffn.intermediate_size = keys.count("feed_forward_length", kMaxWidth);
-  ffn.has_bias = artifact.find("blk.0.ffn_up.bias") != nullptr;
-  repeat(spec, num_layers, attention, ffn);
-
-  read_gguf_rope(keys, attention.head_dim, spec);
-  spec.declared_dtype = gguf_dtype(artifact.config());
-  if (const auto* name = artifact.config()["general.name"].as_string()) spec.name = *name;
-  return spec;
+void read_attention_bias(KeyReader& keys, ModelSpec& spec, bool otherwise) {
+  const bool has_bias = keys.flag("attention_bias", otherwise);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {
+    attention.has_qkv_bias = has_bias;
+    attention.has_output_bias = has_bias;
+  });
 }
 
-bool read_layer_types(KeyReader& keys, std::optional<std::int64_t> window, ModelSpec& spec) {
-  const Json& types = keys["layer_types"];
-  if (types.is_null()) return false;
-  if (!types.is_array() || types.size() != spec.layers.size()) {
-    keys.add_error(ErrorCode::kMalformed, "layer_types",
-                   fmt::format("reading the model: layer_types has {} entries for {} layers", types.size(),
-                               spec.layers.size()));
-    return true;
+void enter_layer(SpecWriter& writer, int layer) {
+  writer.enter(fmt::format("model.layers.{}.", layer), layer);
+}
+
+void write_embedding(SpecWriter& writer) {
+  writer.enter("");
+  writer.role(Role::kTokenEmbedding, {writer.spec().vocab_size, writer.width()});
+  if (writer.spec().rope.rotary_dim <= 0) return;
+  // GGUF stores llama3's scaling as one divisor per frequency; it is no parameter of the model.
+  writer.role(Role::kRopeFrequencies, {writer.spec().rope.rotary_dim / 2});
+  Weight& frequencies = writer.spec().weights.back();
+  frequencies.hf_name.clear();
+  frequencies.is_optional = true;
+  frequencies.is_parameter = false;
+}
+
+void write_head(SpecWriter& writer, const DecoderStyle& style) {
+  writer.enter("");
+  writer.role(Role::kOutputNorm, {writer.width()});
+  if (style.has_norm_bias) writer.add(WeightGroup::kNorm, "model.norm.bias", {writer.width()});
+  if (!writer.spec().ties_embeddings)
+    writer.role(Role::kOutputHead, {writer.spec().vocab_size, writer.width()});
+  if (style.has_head_bias) writer.add(WeightGroup::kHead, "lm_head.bias", {writer.spec().vocab_size});
+}
+
+namespace {
+
+void write_norms(SpecWriter& writer, const Layer& layer, const DecoderStyle& style) {
+  writer.role(Role::kAttentionNorm, {writer.width()});
+  const bool has_ffn_norm = style.has_ffn_norm && layer.ffn.kind != FfnKind::kNone;
+  if (has_ffn_norm) writer.role(Role::kFfnNorm, {writer.width()});
+  if (style.has_norm_bias) {
+    writer.add(WeightGroup::kNorm, "input_layernorm.bias", {writer.width()});
+    if (has_ffn_norm) writer.add(WeightGroup::kNorm, "post_attention_layernorm.bias", {writer.width()});
   }
-  for_each_attention(spec, [&](Attention& attention, std::size_t i) {
-    const std::string* type = types.items()[i].as_string();
-    if (type && *type == "sliding_attention")
-      attention.window_tokens = window;
-    else if (type && *type == "full_attention")
-      attention.window_tokens.reset();
+  if (style.has_post_norms) {
+    writer.norm("pre_feedforward_layernorm", writer.width(), style.has_norm_bias);
+    writer.norm("post_feedforward_layernorm", writer.width(), style.has_norm_bias);
+  }
+}
+
+}  // namespace
+
+void write_decoder(ModelSpec& spec, const DecoderStyle& style) {
+  SpecWriter writer(spec);
+  write_embedding(writer);
+  if (style.learned_positions)
+    writer.add(WeightGroup::kEmbedding, "model.embed_positions.weight",
+               {*style.learned_positions, writer.width()});
+  const std::vector<Layer> layers = spec.layers;  // the writer appends to the spec that holds them
+  for (int i = 0; i < static_cast<int>(layers.size()); ++i) {
+    const Layer& layer = layers[static_cast<std::size_t>(i)];
+    enter_layer(writer, i);
+    if (style.norms)
+      style.norms(writer, layer, i);
     else
-      keys.add_error(
-          ErrorCode::kUnsupported, "layer_types",
-          fmt::format("reading the model: layer {} is of the unknown type {}", i, dump(types.items()[i])));
-  });
-  return true;
+      write_norms(writer, layer, style);
+    if (const auto* attention = std::get_if<Attention>(&layer.mixer)) write_attention(writer, *attention);
+    if (const auto* latent = std::get_if<Latent>(&layer.mixer)) write_latent(writer, *latent);
+    if (style.extras) style.extras(writer, layer, i);
+    write_any_ffn(writer, layer.ffn, style.moe);
+  }
+  write_head(writer, style);
 }
 
 }  // namespace plimsoll::model

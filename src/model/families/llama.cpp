@@ -15,12 +15,16 @@ ModelSpec llama_from_config(KeyReader& keys) {
     attention.has_output_bias = has_attention_bias;
   });
   for (Layer& layer : spec.layers) layer.ffn.has_bias = has_ffn_bias;
+  write_decoder(spec);
+  spec.has_file_names = true;
   return spec;
 }
 
 ModelSpec llama_from_gguf(KeyReader& keys, const artifact::Artifact& artifact) {
   ModelSpec spec = read_gguf_decoder(keys, artifact);
   spec.rope.interleaved = true;  // the conversion permutes the rows of q and k for llama.cpp's rope
+  write_decoder(spec);
+  spec.has_file_names = true;
   return spec;
 }
 

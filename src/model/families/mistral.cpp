@@ -17,6 +17,8 @@ ModelSpec mistral_from_config(KeyReader& keys) {
     window = 4096;
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.window_tokens = window; });
   read_layer_types(keys, window, spec);
+  write_decoder(spec);
+  spec.has_file_names = true;
   return spec;
 }
 

@@ -5,10 +5,9 @@
 #include "model/families/families.h"
 
 namespace plimsoll::model {
-namespace {
 
 // Windows from layer max_window_layers on, when use_sliding_window says so or layer_types lists them.
-void read_windows(KeyReader& keys, ModelSpec& spec) {
+void read_qwen_windows(KeyReader& keys, ModelSpec& spec) {
   std::optional<std::int64_t> window;
   if (keys.flag("use_sliding_window", false)) window = keys.integer("sliding_window", 1, kMaxContext, 4096);
   if (read_layer_types(keys, window, spec)) return;
@@ -18,8 +17,6 @@ void read_windows(KeyReader& keys, ModelSpec& spec) {
   });
 }
 
-}  // namespace
-
 ModelSpec qwen2_from_config(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-6,
                                               .context_tokens = 32'768,
@@ -27,13 +24,17 @@ ModelSpec qwen2_from_config(KeyReader& keys) {
                                               .intermediate_size = 22'016,
                                               .vocab_size = 151'936});
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qkv_bias = true; });
-  read_windows(keys, spec);
+  read_qwen_windows(keys, spec);
+  write_decoder(spec);
+  spec.has_file_names = true;
   return spec;
 }
 
 ModelSpec qwen2_from_gguf(KeyReader& keys, const artifact::Artifact& artifact) {
   ModelSpec spec = read_gguf_decoder(keys, artifact);
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qkv_bias = true; });
+  write_decoder(spec);
+  spec.has_file_names = true;
   return spec;
 }
 
@@ -44,19 +45,19 @@ ModelSpec qwen3_from_config(KeyReader& keys) {
                                               .kv_heads = 32,
                                               .intermediate_size = 22'016,
                                               .vocab_size = 151'936});
-  const bool has_bias = keys.flag("attention_bias", false);
-  for_each_attention(spec, [&](Attention& attention, std::size_t) {
-    attention.has_qk_norm = true;
-    attention.has_qkv_bias = has_bias;
-    attention.has_output_bias = has_bias;
-  });
-  read_windows(keys, spec);
+  read_attention_bias(keys, spec);
+  for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qk_norm = true; });
+  read_qwen_windows(keys, spec);
+  write_decoder(spec);
+  spec.has_file_names = true;
   return spec;
 }
 
 ModelSpec qwen3_from_gguf(KeyReader& keys, const artifact::Artifact& artifact) {
   ModelSpec spec = read_gguf_decoder(keys, artifact);
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qk_norm = true; });
+  write_decoder(spec);
+  spec.has_file_names = true;
   return spec;
 }
 

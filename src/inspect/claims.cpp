@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/claims.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+
+namespace plimsoll::inspect {
+namespace {
+
+constexpr std::size_t kMaxClaims = 64;
+constexpr std::size_t kReach = 60;  // characters around a number that say what it counts
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return lower(c) >= 'a' && lower(c) <= 'z';
+}
+
+/// Emphasis and table bars become blanks, so that "| **Total** | 1T |" reads as words; the length stays.
+std::string plain(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c == '*' || c == '|' || c == '`' || c == '\r' || c == '\t')
+      c = ' ';
+    else
+      c = lower(c);
+  return result;
+}
+
+struct Number {
+  std::size_t begin = 0, end = 0;  // end: behind the unit
+  double value = 0;
+  double last_digit = 1;  // place value of the last digit, before the unit
+  double unit = 1;
+  std::string unit_text;  // "b", "billion", "k", or empty
+};
+
+/// Reads "1,234.5 billion" at `at`, where a digit stands.
+Number read_number(std::string_view text, std::size_t at) {
+  Number number;
+  number.begin = at;
+  std::string digits;
+  bool has_point = false;
+  while (at < text.size() && digits.size() < 24) {
+    const char c = text[at];
+    if (is_digit(c)) {
+      digits += c;
+      if (has_point) number.last_digit /= 10;
+    } else if (c == '.' && !has_point && at + 1 < text.size() && is_digit(text[at + 1])) {
+      digits += c;
+      has_point = true;
+    } else if (!(c == ',' && at + 3 < text.size() && is_digit(text[at + 1]) && is_digit(text[at + 2]) &&
+                 is_digit(text[at + 3]))) {
+      break;
+    }
+    ++at;
+  }
+  number.value = std::strtod(digits.c_str(), nullptr);
+  number.end = at;
+  constexpr std::array<std::pair<std::string_view, double>, 7> kUnits{{{"trillion", 1e12},
+                                                                       {"billion", 1e9},
+                                                                       {"million", 1e6},
+                                                                       {"t", 1e12},
+                                                                       {"b", 1e9},
+                                                                       {"m", 1e6},
+                                                                       {"k", 1024}}};
+  std::size_t word = at;
+  if (word < text.size() && (text[word] == ' ' || text[word] == '-')) ++word;
+  for (const auto& [name, unit] : kUnits) {
+    // One letter must stand at the number; words may follow a blank.
+    const std::size_t begin = name.size() == 1 ? at : word;
+    if (text.substr(begin, name.size()) != name) continue;
+    const std::size_t end = begin + name.size();
+    if (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) continue;
+    number.unit = unit;
+    number.unit_text = name;
+    number.end = end;
+    break;
+  }
+  return number;
+}
+
+std::optional<Claim> made(Claim::Kind kind, const Number& number, double unit, std::string_view text) {
+  constexpr double kMost = 1e16;
+  const double value = number.value * unit;
+  if (!(value >= 1) || value > kMost) return std::nullopt;
+  const auto precision = static_cast<std::int64_t>(std::max(1.0, std::round(number.last_digit * unit)));
+  return Claim{kind, static_cast<std::int64_t>(std::llround(value)), precision,
+               std::string(text.substr(number.begin, number.end - number.begin))};
+}
+
+bool holds_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != text.npos; });
+}
+
+/// The part of a sentence around a number that belongs to it: up to a full stop, line end or other number.
+std::string_view before(std::string_view text, std::size_t at) {
+  const std::size_t begin = at > kReach ? at - kReach : 0;
+  std::string_view part = text.substr(begin, at - begin);
+  for (std::size_t i = part.size(); i-- > 0;)
+    if (part[i] == '\n' || part[i] == ';' || is_digit(part[i]) || (part[i] == ',' && i + 1 < part.size()) ||
+        (part[i] == '.' && i + 1 < part.size() && part[i + 1] == ' '))
+      return part.substr(i + 1);
+  return part;
+}
+std::string_view after(std::string_view text, std::size_t at) {
+  const std::string_view part = text.substr(at, kReach);
+  for (std::size_t i = 0; i < part.size(); ++i)
+    if (part[i] == '\n' || part[i] == ';' || part[i] == ',' || is_digit(part[i]) ||
+        (part[i] == '.' && (i + 1 == part.size() || part[i + 1] == ' ' || part[i + 1] == '\n')))
+      return part.substr(0, i);
+  return part;
+}
+
+std::optional<Claim> claim_of(std::string_view text, const Number& number) {
+  const std::string_view left = before(text, number.begin), right = after(text, number.end);
+  const bool is_large_unit = number.unit >= 1e6 && number.unit_text != "k";
+  const bool counts_parameters =
+      holds_any(left, {"parameter", "params"}) || holds_any(right, {"parameter", "params"});
+  // "per token" and prose about training data are no sizes: 15T tokens.
+  const bool counts_tokens = right.starts_with(" token") || right.starts_with("-token");
+  if (is_large_unit && !counts_tokens) {
+    if (holds_any(left, {"non-embedding", "without embedding"}) ||
+        holds_any(right.substr(0, 30), {"non-embedding", "without embedding", "vision encoder"}))
+      return std::nullopt;
+    if (holds_any(right.substr(0, 28), {"active", "activated"}) ||
+        holds_any(left, {"activates", "activated param", "active param", "activated:", "active:"}))
+      return made(Claim::Kind::kActive, number, number.unit, text);
+    if (holds_any(right.substr(0, 24), {"total"}) || (holds_any(left, {"total"}) && counts_parameters))
+      return made(Claim::Kind::kTotal, number, number.unit, text);
+    if (counts_parameters) return made(Claim::Kind::kTotal, number, number.unit, text);
+    return std::nullopt;
+  }
+  const bool is_length = number.unit_text == "k" || number.unit_text == "m" || number.unit_text.empty();
+  if (is_length &&
+      (holds_any(left, {"context length", "context window", "context size", "sequence length"}) ||
+       holds_any(right.substr(0, 24), {"context"}))) {
+    // 128K means 131,072 or 128,000; both lie within what is said.
+    const double unit = number.unit_text == "m" ? 1024.0 * 1024.0 : number.unit;
+    if (number.value * unit < 512) return std::nullopt;
+    return made(Claim::Kind::kContext, number, unit, text);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Claim> claims_in_text(std::string_view source) {
+  const std::string text = plain(source);
+  std::vector<Claim> claims;
+  for (std::size_t at = 0; at < text.size() && claims.size() < kMaxClaims;) {
+    if (!is_digit(text[at])) {
+      ++at;
+      continue;
+    }
+    // "v2.5", "x7b", "qwen3-30b": part of a name, which claims_in_name reads.
+    const bool is_in_name = at > 0 && (is_letter(text[at - 1]) || text[at - 1] == '-' ||
+                                       text[at - 1] == '.' || text[at - 1] == '_' || text[at - 1] == '/');
+    const Number number = read_number(text, at);
+    const bool runs_on =
+        number.end < text.size() &&
+        (text[number.end] == '_' ||
+         (text[number.end] == '-' && number.end + 1 < text.size() && is_digit(text[number.end + 1])));
+    if (!is_in_name && !runs_on)
+      if (auto claim = claim_of(text, number)) {
+        claim->text = std::string(source.substr(number.begin, number.end - number.begin));
+        claims.push_back(std::move(*claim));
+      }
+    at = std::max(number.end, at + 1);
+  }
+  return claims;
+}
+
+std::vector<Claim> claims_in_name(std::string_view name) {
+  std::vector<Claim> claims;
+  const std::string text = plain(name);
+  for (std::size_t at = 0; at < text.size() && claims.size() < kMaxClaims;) {
+    const std::size_t end = std::min(text.find_first_of("-_ /@", at), text.size());
+    std::string_view word = std::string_view(text).substr(at, end - at);
+    Claim::Kind kind = Claim::Kind::kSize;
+    if (word.size() > 2 && word.front() == 'a' && is_digit(word[1])) {
+      kind = Claim::Kind::kActive;
+      word.remove_prefix(1);
+    }
+    if (!word.empty() && is_digit(word.front())) {
+      const Number number = read_number(word, 0);
+      const bool is_size = number.unit_text == "b" || number.unit_text == "m" || number.unit_text == "t";
+      if (is_size && number.end == word.size())
+        if (auto claim = made(kind, number, number.unit, word)) {
+          claim->text = std::string(name.substr(at, end - at));
+          claims.push_back(std::move(*claim));
+        }
+    }
+    at = end + 1;
+  }
+  // "1m" beside a size is a context length, as in "Qwen2.5-7B-Instruct-1M".
+  const bool has_billions = std::any_of(claims.begin(), claims.end(), [](const Claim& claim) {
+    return claim.kind == Claim::Kind::kSize && lower(claim.text.back()) == 'b';
+  });
+  if (has_billions) std::erase_if(claims, [](const Claim& claim) { return lower(claim.text.back()) == 'm'; });
+  return claims;
+}
+
+bool agrees(const Claim& claim, std::int64_t actual) {
+  constexpr double kTolerance = 0.05;
+  const auto distance =
+      static_cast<double>(claim.value > actual ? claim.value - actual : actual - claim.value);
+  return distance < static_cast<double>(claim.precision) ||
+         distance <= kTolerance * static_cast<double>(claim.value);
+}
+
+}  // namespace plimsoll::inspect

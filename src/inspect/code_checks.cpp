@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/code_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace plimsoll::inspect {
+namespace {
+
+using Names = std::set<std::string>;
+
+// Places that transformers asks for auto_map.
+struct Place {
+  std::string file;
+  const Json* config;
+};
+
+std::vector<Place> places_of(const Subject& subject) {
+  std::vector<Place> places{{subject.config_file, &subject.artifact.config()}};
+  for (const char* file : {"tokenizer_config.json", "preprocessor_config.json", "processor_config.json",
+                           "generation_config.json"})
+    places.push_back({file, &subject.artifact.json_file(file)});
+  return places;
+}
+
+// "modeling_x.XForCausalLM" or "org/name--modeling_x.XForCausalLM", alone or in a list (slow and fast
+// tokenizers).
+void add_references(const Json& value, Names& references) {
+  if (const auto* text = value.as_string()) references.insert(*text);
+  for (const Json& item : value.items())
+    if (const auto* text = item.as_string()) references.insert(*text);
+}
+
+bool is_elsewhere(const std::string& reference) {
+  return reference.find("--") != std::string::npos;
+}
+
+std::string module_file(const std::string& reference) {
+  return reference.substr(0, reference.rfind('.')) + ".py";
+}
+
+std::string listed(const Names& names) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  std::size_t count = 0;
+  for (const std::string& name : names) {
+    if (count++ == kShown) return text + fmt::format(" and {} more", names.size() - kShown);
+    text += (text.empty() ? "" : ", ") + name.substr(0, 120);
+  }
+  return text;
+}
+
+Names python_files(const artifact::Artifact& artifact) {
+  Names files;
+  for (const artifact::File& file : artifact.files())
+    if (file.role == artifact::FileRole::kCode) files.insert(file.path);
+  return files;
+}
+
+}  // namespace
+
+void check_code(const Subject& subject, Findings& findings) {
+  if (subject.is_gguf()) return;
+  const Names files = python_files(subject.artifact);
+  bool has_map = false;
+  for (const Place& place : places_of(subject)) {
+    Names references, missing;
+    for (const auto& [name, value] : (*place.config)["auto_map"].members()) add_references(value, references);
+    if (references.empty()) continue;
+    has_map = true;
+    bool is_foreign = false;
+    for (const std::string& reference : references) {
+      is_foreign |= is_elsewhere(reference);
+      if (!is_elsewhere(reference) && !files.contains(module_file(reference)))
+        missing.insert(module_file(reference));
+    }
+    std::string message =
+        fmt::format("auto_map names {}, which engines run only with trust_remote_code; it is not run here",
+                    listed(references));
+    if (is_foreign)
+      message += "; code of another repository is fetched at its newest state unless --code-revision pins it";
+    const bool has_folder = subject.artifact.form() != artifact::Form::kConfigOnly;
+    if (!missing.empty() && has_folder) message += fmt::format("; {} is not in the folder", listed(missing));
+    add_check(findings, "REMOTE_CODE", FindingLevel::kWarning, place.file + ": /auto_map", message,
+              "read that code before you trust it, or use a revision without it");
+  }
+  if (!has_map && !files.empty())
+    add_check(findings, "CODE_FILES", FindingLevel::kInfo, *files.begin(),
+              fmt::format("{} Python file{} beside the weights ({}); no auto_map loads them", files.size(),
+                          files.size() == 1 ? "" : "s", listed(files)),
+              "engines that know the architecture need none of them");
+}
+
+}  // namespace plimsoll::inspect

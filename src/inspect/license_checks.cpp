@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/license_checks.h"
+
+#include <fmt/format.h>
+
+#include "facts/catalogue.h"
+#include "facts/licenses.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+using facts::LicenseFacts;
+using facts::Permission;
+
+std::optional<std::string> text_of(const Json& value) {
+  const std::string* text = value.as_string();
+  return text && !text->empty() ? std::optional(*text) : std::nullopt;
+}
+
+/// Where a licence is stated, and as what.
+struct Statement {
+  std::string where;
+  std::string id;                   // as it is spelled there
+  std::optional<std::string> name;  // license_name, beside "other"
+  const LicenseFacts* row = nullptr;
+
+  const std::string& shown() const { return name ? *name : id; }
+};
+
+const LicenseFacts* row_of(const std::string& id, const std::optional<std::string>& name) {
+  // "other" says nothing; the name beside it does.
+  if (name)
+    if (const auto* row = facts::find_license(*name)) return row;
+  return facts::find_license(id);
+}
+
+std::optional<Statement> stated(const Subject& subject, const ModelCard* card) {
+  const artifact::Artifact& artifact = subject.artifact;
+  Statement statement;
+  std::optional<std::string> id;
+  if (subject.is_gguf()) {
+    id = text_of(subject.figures["general.license"]);
+    statement.name = text_of(subject.figures["general.license.name"]);
+    statement.where = subject.place("general.license");
+  } else if (card) {
+    id = card->field("license");
+    statement.name = card->field("license_name");
+    statement.where = "README.md: license";
+  } else if (artifact.form() == artifact::Form::kConfigOnly && artifact.files().empty()) {
+    if (const auto* entry = facts::find_catalogue(artifact.root()); entry && !entry->license.empty())
+      id = std::string(entry->license);
+    statement.where = "catalogue: license";
+  }
+  if (!id && !statement.name) return std::nullopt;
+  statement.id = id.value_or("other");
+  statement.row = row_of(statement.id, statement.name);
+  return statement;
+}
+
+struct LicenseFile {
+  std::string path;
+  const LicenseFacts* row = nullptr;  // null: its text is not recognised
+};
+
+std::optional<LicenseFile> license_file(const artifact::Artifact& artifact) {
+  std::optional<LicenseFile> found;
+  for (const artifact::File& file : artifact.files()) {
+    const bool is_at_root = file.path.find('/') == std::string::npos;
+    if (file.role != artifact::FileRole::kLicense || !is_at_root) continue;
+    const auto text = artifact.text_file(file.path);
+    if (!text) continue;
+    const LicenseFacts* row = facts::recognize_license(*text);
+    // NOTICE and USE_POLICY stand beside the licence; the file that is recognised speaks.
+    if (!found || (!found->row && row)) found = LicenseFile{file.path, row};
+  }
+  return found;
+}
+
+Json permission_json(Permission permission) {
+  return permission == Permission::kUnknown ? Json() : Json(facts::to_string(permission));
+}
+
+void add_terms_finding(const LicenseFacts& row, const std::string& where, Findings& findings) {
+  const std::string cite = fmt::format(" ({}; {}, {})", row.title, row.source, row.date);
+  if (!row.is_known())
+    add_check(
+        findings, "LICENSE_UNKNOWN", FindingLevel::kWarning, where,
+        fmt::format("the licence \"{}\" is a text of its own whose terms are not known here{}", row.id, cite),
+        "read the licence before you deploy, pass on or fine-tune the model");
+  else if (row.commercial_use == Permission::kNo)
+    add_check(findings, "LICENSE_NONCOMMERCIAL", FindingLevel::kWarning, where,
+              fmt::format("\"{}\" allows no commercial use: {}{}", row.id, row.conditions, cite),
+              "do not deploy it commercially without an agreement with the publisher");
+  else if (row.commercial_use == Permission::kConditional || row.redistribution == Permission::kConditional ||
+           row.derivatives != Permission::kYes)
+    add_check(findings, "LICENSE_CONDITIONS", FindingLevel::kInfo, where,
+              fmt::format("\"{}\" sets conditions: {}{}", row.id, row.conditions, cite),
+              "check that your use meets them");
+}
+
+}  // namespace
+
+void check_license(const Subject& subject, const ModelCard* card, Report& report) {
+  const auto statement = stated(subject, card);
+  const auto file = license_file(subject.artifact);
+  const LicenseFacts* row = statement ? statement->row : file ? file->row : nullptr;
+  // A card that says "other" leaves it to the file.
+  const bool is_open_card = statement && !row && file && file->row;
+  if (is_open_card) row = file->row;
+  const std::string where = statement && !is_open_card ? statement->where : file ? file->path : "README.md";
+
+  if (statement && facts::find_license(statement->id))
+    report.license = std::string(facts::find_license(statement->id)->id);
+  else if (statement && !is_open_card)
+    report.license = row ? std::string(row->id) : statement->shown();
+  else if (row)
+    report.license = std::string(row->id);
+
+  const bool asks_consent = card && card->has_prefix("extra_gated_");
+  report.license_terms =
+      Json::object({{"id", report.license},
+                    {"name", row         ? Json(row->title)
+                             : statement ? Json(statement->name)
+                                         : Json()},
+                    {"commercial_use", row ? permission_json(row->commercial_use) : Json()},
+                    {"redistribution", row ? permission_json(row->redistribution) : Json()},
+                    {"derivatives", row ? permission_json(row->derivatives) : Json()},
+                    {"gated", asks_consent || (row && row->is_gated) ? Json(true) : Json()},
+                    {"conditions", row && !row->conditions.empty() ? Json(row->conditions) : Json()},
+                    {"source", row ? Json(fmt::format("{}, {}", row->source, row->date)) : Json()}});
+
+  if (row)
+    add_terms_finding(*row, where, report.findings);
+  else if (statement || file)
+    add_check(report.findings, "LICENSE_UNKNOWN", FindingLevel::kWarning, where,
+              statement ? fmt::format("the licence \"{}\" is not known here; its terms are open",
+                                      statement->shown().substr(0, 120))
+                        : "the text of the licence is not recognised; its terms are open",
+              "read the licence before you deploy, pass on or fine-tune the model");
+  else if (card)
+    add_check(report.findings, "LICENSE_MISSING", FindingLevel::kWarning, "README.md: license",
+              "the model card names no licence and there is no LICENSE file: nothing is allowed by default",
+              "ask the publisher for the terms");
+  const auto is_version_of = [](std::string_view exact, std::string_view family) {
+    return exact == family || exact.starts_with(std::string(family) + "-");
+  };
+  if (statement && statement->row && file && file->row && !is_version_of(file->row->id, statement->row->id))
+    add_check(report.findings, "LICENSE_CONFLICT", FindingLevel::kWarning, file->path,
+              fmt::format("{} says \"{}\", the text of {} is \"{}\"", statement->where, statement->row->id,
+                          file->path, file->row->id),
+              "ask the publisher which one holds; until then keep to the stricter one");
+}
+
+Json license_json(const Report& report) {
+  return report.license_terms;
+}
+
+}  // namespace plimsoll::inspect

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Under which licence are these weights, and what does it allow? The id that card, GGUF keys or LICENSE file
+// name, looked up in the facts' table of terms. No legal advice: the terms are a reading of the text, and a
+// licence that is not in the table stays unknown. Pure.
+#pragma once
+
+#include "base/json.h"
+#include "inspect/inspect.h"
+#include "inspect/model_card.h"
+#include "inspect/subject.h"
+
+namespace plimsoll::inspect {
+
+/// Fills report.license and report.license_terms and appends LICENSE_* findings. `card` may be null.
+void check_license(const Subject& subject, const ModelCard* card, Report& report);
+
+/// The document's object model.license: {id, name, commercial_use, redistribution, derivatives, gated,
+/// conditions, source}; what is not known is null.
+Json license_json(const Report& report);
+
+}  // namespace plimsoll::inspect

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/parameter_groups.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+
+namespace plimsoll::inspect {
+namespace {
+
+bool has_any(std::string_view name, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
+
+bool has_segment(std::string_view name, std::string_view segment) {
+  const std::string dotted = "." + std::string(name) + ".";
+  return dotted.find("." + std::string(segment) + ".") != std::string::npos;
+}
+
+}  // namespace
+
+std::string_view group_of(std::string_view name) {
+  if (has_any(name, {"vision", "visual", "audio", "v.blk.", "multi_modal", "mm_projector"})) return "encoder";
+  if (has_any(name, {"embed_tokens", "token_embd", "wte.", "word_embeddings", "embed_in"}))
+    return "embedding";
+  if (name.starts_with("lm_head") || name.ends_with(".lm_head.weight") || name == "output.weight" ||
+      has_any(name, {"embed_out"}))
+    return "head";
+  if (has_any(name, {"norm", "ln_"})) return "norm";
+  if (has_any(name, {"shared_expert", "_shexp"})) return "ffn";
+  if (has_any(name, {"experts", "_exps"})) return "experts";
+  if (has_any(name, {"attn", "attention"})) return "attention";
+  if (has_any(name, {"mlp", "ffn", "feed_forward"})) return "ffn";
+  return "other";
+}
+
+bool is_buffer(const model::TensorKind& kind) {
+  const std::string_view name = kind.pattern;
+  if (has_any(name,
+              {"inv_freq", "rope_freqs", "rope_factors", "masked_bias", "rotary_emb.cos", "rotary_emb.sin",
+               "e_score_correction_bias", "position_ids", "num_batches_tracked", "exp_probs_b", "self_attn.slope_rate", "self_attn.query_decay", "self_attn.key_decay", "self_attn.diagonal_decay"}) ||
+      name.ends_with(".expert_bias"))
+    return true;
+  // A causal mask: [1, 1, n, n] under the name of a bias.
+  return name.ends_with(".bias") && kind.shape.size() == 4 && kind.shape[0] == 1 && kind.shape[1] == 1 &&
+         kind.shape[2] == kind.shape[3];
+}
+
+std::int64_t count_mtp(const model::TensorKind& kind, std::int64_t num_layers, bool has_more_layers) {
+  const std::string_view name = kind.pattern;
+  if (has_segment(name, "mtp") || has_any(name, {"mtp_block", "mtp_layers", "nextn."})) return kind.count;
+  const std::size_t star = name.find('*');
+  if (!has_more_layers || star == std::string_view::npos || num_layers <= 0) return 0;
+  const std::string_view before = name.substr(0, star);
+  if (!before.ends_with("layers.") && !before.ends_with("blk.")) return 0;
+  if (group_of(before) == "encoder") return 0;
+  std::int64_t count = 0;
+  for (const model::NumberRun& run : kind.runs)
+    if (run.number >= num_layers) count += run.count;
+  return count;
+}
+
+}  // namespace plimsoll::inspect

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/quantized_weights.h"
+
+#include <algorithm>
+#include <string>
+
+#include "model/tensor_kinds.h"
+
+namespace plimsoll::memory {
+namespace {
+
+using model::capped_product;
+using model::capped_sum;
+using model::Layout;
+using model::QuantizationScheme;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return b > 0 ? a / b + (a % b != 0 ? 1 : 0) : 0;
+}
+
+// A weight as matrices: [matrices, out, in].
+struct Matrix {
+  std::int64_t count = 1, out = 1, in = 1;
+  std::int64_t elements() const { return capped_product(capped_product(count, out), in); }
+};
+
+class Tensors {
+ public:
+  Tensors(Matrix weight, const QuantizationScheme& scheme) : weight_(weight), scheme_(scheme) {}
+
+  std::optional<std::vector<StoredTensor>> list() {
+    switch (scheme_.layout) {
+      case Layout::kFloat8:
+        one_to_one(DType::kF8E4M3);
+        break;
+      case Layout::kInt8:
+        one_to_one(DType::kI8);
+        break;
+      case Layout::kGptq:
+      case Layout::kAwq:
+        if (!scheme_.bits) return std::nullopt;
+        words_of_gptq();
+        break;
+      case Layout::kPackedInt:
+        if (!scheme_.bits) return std::nullopt;
+        words_of_compressed_tensors();
+        break;
+      case Layout::kNvfp4:
+        four_bit_floats(16, DType::kF8E4M3);
+        companion("weight_scale_2", DType::kF32, weight_.count);
+        if (scheme_.has_input_scale) companion("input_scale", DType::kF32, weight_.count);
+        break;
+      case Layout::kMxfp4:
+      case Layout::kMxfp4Blocks:
+        four_bit_floats(32, DType::kU8);
+        break;
+      case Layout::kBitsandbytes8:
+        codes("weight", DType::kI8, weight_.elements());
+        companion("SCB", DType::kF32, capped_product(weight_.count, weight_.out));
+        companion("weight_format", DType::kU8, weight_.count);
+        break;
+      case Layout::kPlain:
+      case Layout::kPackedBytes:
+      case Layout::kBitsandbytes4:  // its quant_state is a text whose length hangs on the values
+      case Layout::kSparse24:
+      case Layout::kOther:
+        return std::nullopt;
+    }
+    if (scheme_.has_24_sparsity) return std::nullopt;
+    return std::move(tensors_);
+  }
+
+ private:
+  void codes(std::string_view ending, DType dtype, std::int64_t elements) {
+    tensors_.push_back({ending, dtype, elements, false});
+  }
+  void companion(std::string_view ending, DType dtype, std::int64_t elements) {
+    tensors_.push_back({ending, dtype, elements, true});
+  }
+  std::int64_t per_matrix(std::int64_t elements) const { return capped_product(weight_.count, elements); }
+  std::int64_t groups() const {
+    return scheme_.group_size && *scheme_.group_size > 0 ? divide_up(weight_.in, *scheme_.group_size) : 1;
+  }
+
+  void one_to_one(DType dtype) {
+    codes("weight", dtype, weight_.elements());
+    if (scheme_.block_rows && scheme_.block_columns)
+      companion("weight_scale_inv", DType::kF32,
+                per_matrix(capped_product(divide_up(weight_.out, *scheme_.block_rows),
+                                          divide_up(weight_.in, *scheme_.block_columns))));
+    else if (scheme_.has_one_scale)
+      companion("weight_scale", DType::kF32, weight_.count);
+    else
+      companion("weight_scale", DType::kBF16, per_matrix(capped_product(weight_.out, groups())));
+    if (scheme_.has_zero_points)
+      companion("weight_zero_point", DType::kI8, per_matrix(capped_product(weight_.out, groups())));
+    if (scheme_.has_input_scale) companion("input_scale", DType::kF32, weight_.count);
+  }
+
+  std::int64_t words(std::int64_t codes_in_line) const {
+    return divide_up(capped_product(codes_in_line, *scheme_.bits), 32);
+  }
+
+  // GPTQ packs along the input, AWQ along the output: the words are as many.
+  void words_of_gptq() {
+    const bool is_gptq = scheme_.layout == Layout::kGptq;
+    codes("qweight", DType::kI32,
+          per_matrix(is_gptq ? capped_product(words(weight_.in), weight_.out)
+                             : capped_product(weight_.in, words(weight_.out))));
+    companion("scales", DType::kF16, per_matrix(capped_product(groups(), weight_.out)));
+    if (scheme_.has_zero_points)
+      companion("qzeros", DType::kI32, per_matrix(capped_product(groups(), words(weight_.out))));
+    if (scheme_.has_order) companion("g_idx", DType::kI32, per_matrix(weight_.in));
+  }
+
+  void words_of_compressed_tensors() {
+    codes("weight_packed", DType::kI32, per_matrix(capped_product(weight_.out, words(weight_.in))));
+    companion("weight_scale", DType::kBF16, per_matrix(capped_product(weight_.out, groups())));
+    companion("weight_shape", DType::kI64, per_matrix(2));
+    if (scheme_.has_zero_points)
+      companion("weight_zero_point", DType::kI32, per_matrix(capped_product(words(weight_.out), groups())));
+    if (scheme_.has_order) companion("weight_g_idx", DType::kI32, per_matrix(weight_.in));
+  }
+
+  void four_bit_floats(std::int64_t group, DType scale) {
+    codes("weight", DType::kU8, per_matrix(capped_product(weight_.out, divide_up(weight_.in, 2))));
+    companion("weight_scale", scale, per_matrix(capped_product(weight_.out, divide_up(weight_.in, group))));
+  }
+
+  Matrix weight_;
+  const QuantizationScheme& scheme_;
+  std::vector<StoredTensor> tensors_;
+};
+
+// "model.layers.0.mlp.experts.0.up_proj": the first of a weight's copies, without its ending.
+std::string module_of(const model::Weight& weight) {
+  std::string module = weight.hf_name;
+  if (module.ends_with(".weight")) module.resize(module.size() - 7);
+  for (std::size_t at = module.find("{}"); at != std::string::npos; at = module.find("{}"))
+    module.replace(at, 2, "0");
+  return module;
+}
+
+bool is_matrix(const model::Weight& weight) {
+  if (weight.is_linear || weight.group == model::WeightGroup::kHead) return true;
+  // Experts that are one stack of matrices.
+  return weight.group == model::WeightGroup::kExperts && weight.shape.size() == 3;
+}
+
+class Sum {
+ public:
+  explicit Sum(const model::ModelSpec& spec) : plain_(spec.declared_dtype.value_or(DType::kBF16)) {}
+
+  void add_plain(const model::Weight& weight) {
+    const std::int64_t elements = weight.elements();
+    add(weight.is_parameter ? plain_ : DType::kF32, elements);  // corrections of routers are kept in f32
+    if (!weight.is_parameter) result_.buffers = capped_sum(result_.buffers, elements);
+  }
+
+  bool add_quantized(const model::Weight& weight, const QuantizationScheme& scheme) {
+    const auto tensors = stored_tensors(weight.shape, scheme);
+    if (!tensors) return false;
+    const bool is_blocks = scheme.layout == Layout::kMxfp4Blocks;
+    for (const StoredTensor& tensor : *tensors) {
+      const std::int64_t stored = capped_product(tensor.elements, weight.copies);
+      add(tensor.dtype, stored);
+      if (tensor.is_companion) {
+        std::int64_t& scales = is_blocks ? result_.block_scales : result_.scales;
+        scales = capped_sum(scales, stored);
+        continue;
+      }
+      if (is_blocks) result_.elements = capped_sum(result_.elements, stored);
+      result_.packed += (is_blocks ? capped_product(stored, 2) : stored) - weight.elements();
+    }
+    return true;
+  }
+
+  void add_mtp(std::int64_t elements) { result_.mtp = capped_sum(result_.mtp, elements); }
+  const StoredCheckpoint& result() const { return result_; }
+
+ private:
+  void add(DType dtype, std::int64_t elements) {
+    result_.elements = capped_sum(result_.elements, elements);
+    const auto bytes = stored_bytes(dtype, elements);
+    result_.bytes = Bytes(capped_sum(result_.bytes.value, bytes ? bytes->value : 0));
+  }
+
+  DType plain_;
+  StoredCheckpoint result_;
+};
+
+// Lists of modules count only where they name modules as the spec does.
+bool names_agree(const model::ModelSpec& spec, const model::Quantization& quantization) {
+  const bool has_list =
+      std::any_of(quantization.unconverted.begin(), quantization.unconverted.end(),
+                  [](const std::string& name) { return name.find('.') != std::string::npos; });
+  if (!has_list) return true;
+  if (!spec.has_file_names) return false;
+  return std::any_of(spec.weights.begin(), spec.weights.end(), [&](const model::Weight& weight) {
+    return weight.layer >= 0 && quantization.leaves(module_of(weight));
+  });
+}
+
+}  // namespace
+
+std::optional<std::vector<StoredTensor>> stored_tensors(std::span<const std::int64_t> shape,
+                                                        const QuantizationScheme& scheme) {
+  if (shape.size() < 2) return std::nullopt;
+  Matrix weight{1, shape[shape.size() - 2], shape[shape.size() - 1]};
+  for (const std::int64_t stack : shape.first(shape.size() - 2))
+    weight.count = capped_product(weight.count, stack);
+  return Tensors(weight, scheme).list();
+}
+
+const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Quantization& quantization) {
+  using model::WeightGroup;
+  if (!is_matrix(weight) || !weight.is_parameter) return nullptr;
+  const std::string module = module_of(weight);
+  const bool takes_all = quantization.method == "bitsandbytes";
+  switch (weight.group) {
+    case WeightGroup::kEmbedding:
+    case WeightGroup::kTable:
+      return nullptr;
+    case WeightGroup::kRouter:
+    case WeightGroup::kEncoder:
+      // Left out of published checkpoints whether or not the config names them.
+      if (!takes_all) return nullptr;
+      break;
+    case WeightGroup::kHead:
+      if (quantization.method == "fp8" || quantization.method == "mxfp4") return nullptr;
+      break;
+    case WeightGroup::kMtp:
+      // What joins a prediction layer to the model stays as it is.
+      if (module.ends_with("eh_proj") || module.ends_with("shared_head.head") || module.ends_with("mlp.gate"))
+        return nullptr;
+      break;
+    case WeightGroup::kIndexer:
+      if (module.ends_with("weights_proj")) return nullptr;  // one output for each head: not worth a scale
+      break;
+    default:
+      break;
+  }
+  const QuantizationScheme* scheme = quantization.scheme_of(module);
+  if (scheme && scheme->layout == Layout::kMxfp4Blocks && weight.group != WeightGroup::kExperts)
+    return nullptr;
+  return scheme;
+}
+
+std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,
+                                                  const std::optional<model::Quantization>& quantization) {
+  if (!spec.has_all_weights) return std::nullopt;
+  if (quantization && (!quantization->main_scheme() || !names_agree(spec, *quantization)))
+    return std::nullopt;
+  Sum sum(spec);
+  for (const model::Weight& weight : spec.weights) {
+    if (weight.hf_name.empty() && !weight.is_parameter) continue;  // GGUF's alone
+    const QuantizationScheme* scheme = quantization ? scheme_of(weight, *quantization) : nullptr;
+    if (!scheme)
+      sum.add_plain(weight);
+    else if (!sum.add_quantized(weight, *scheme))
+      return std::nullopt;
+    if (weight.group == model::WeightGroup::kMtp && weight.is_parameter) sum.add_mtp(weight.elements());
+  }
+  return sum.result();
+}
+
+}  // namespace plimsoll::memory

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mamba 2 among attention: Bamba (one or the other), Falcon-H1 (both in every layer), Granite 4 (one or the
+// other, with a mixture of experts). Source: transformers' BambaConfig, FalconH1Config,
+// GraniteMoeHybridConfig.
+#include <string>
+#include <tuple>
+
+#include "model/families/families.h"
+#include "model/families/renames.h"
+#include "model/families/states.h"
+
+namespace plimsoll::model {
+namespace {
+
+constexpr Mamba kMambaDefaults{.states = 256, .heads = 128, .groups = 1};
+
+DecoderDefaults defaults_of(std::int64_t context_tokens) {
+  return {.norm_eps = 1e-5,
+          .context_tokens = context_tokens,
+          .kv_heads = 8,
+          .intermediate_size = 14'336,
+          .vocab_size = 128'000,
+          .has_class_defaults = true};
+}
+
+void set_ffn_bias(KeyReader& keys, ModelSpec& spec) {
+  const bool has_bias = keys.flag("mlp_bias", false);
+  for (Layer& layer : spec.layers) layer.ffn.has_bias = has_bias;
+}
+
+DecoderStyle style_of(const Mamba& mamba) {
+  return {.extras = [&mamba](SpecWriter& writer, const Layer& layer, int) {
+    if (std::holds_alternative<State>(layer.mixer) || !layer.side_states.empty())
+      write_mamba(writer, mamba, "mamba.");
+  }};
+}
+
+// The shared feed-forward and the experts hold gate and up as one matrix.
+void write_granite_ffn(SpecWriter& writer, const Ffn& ffn) {
+  const std::int64_t width = writer.width(), inner = ffn.expert_intermediate_size;
+  if (ffn.kind == FfnKind::kMoe) {
+    writer.add(WeightGroup::kRouter, "block_sparse_moe.router.layer.weight", {ffn.experts, width});
+    for (const auto& [name, out, in] :
+         {std::tuple("input_linear", 2 * inner, width), std::tuple("output_linear", width, inner)})
+      writer.add(WeightGroup::kExperts, "block_sparse_moe." + std::string(name) + ".weight",
+                 {ffn.experts, out, in});
+  }
+  const bool is_moe = ffn.kind == FfnKind::kMoe;
+  const WeightGroup group = is_moe ? WeightGroup::kSharedExperts : WeightGroup::kFfn;
+  const std::int64_t shared = is_moe ? ffn.shared_intermediate_size : ffn.intermediate_size;
+  writer.linear(group, "shared_mlp.input_linear", 2 * shared, width);
+  writer.linear(group, "shared_mlp.output_linear", width, shared);
+}
+
+Ffn read_granite_ffn(KeyReader& keys, const Ffn& dense) {
+  Ffn ffn = dense;
+  const int shared = keys.count("shared_intermediate_size", kMaxWidth, 1024);
+  if (keys.integer("num_experts", 0, kMaxExperts, 8) == 0) {
+    ffn.intermediate_size = shared;
+    return ffn;
+  }
+  ffn = read_moe(keys, dense, {8, 2, dense.intermediate_size});
+  ffn.shared_experts = 1;
+  ffn.shared_intermediate_size = shared;
+  return ffn;
+}
+
+}  // namespace
+
+ModelSpec bamba_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, defaults_of(262'144));
+  const Mamba mamba = read_mamba2(keys, spec.hidden_size, kMambaDefaults);
+  read_attention_bias(keys, spec);
+  set_ffn_bias(keys, spec);
+  const auto attends = keys.named_layers("attn_layer_indices", spec.layers.size());
+  for (std::size_t i = 0; i < spec.layers.size(); ++i)
+    if (!attends[i]) spec.layers[i].mixer = state_of(mamba);
+  add_trait(spec, Trait::kUnknown);
+  write_decoder(spec, style_of(mamba));
+  rename_weights(spec, {{".mlp.", ".feed_forward."},
+                        {".post_attention_layernorm.", ".pre_ff_layernorm."},
+                        {"model.norm.", "model.final_layernorm."}});
+  spec.has_file_names = true;
+  return spec;
+}
+
+ModelSpec falcon_h1_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, defaults_of(8192));
+  Mamba mamba = read_mamba2(keys, spec.hidden_size, kMambaDefaults);
+  if (!keys.contains("mamba_d_ssm")) mamba.inner = 1024;  // null there means expand x hidden_size
+  mamba.has_gated_norm = keys.flag("mamba_rms_norm", false);
+  mamba.has_output_bias = keys.flag("projectors_bias", false);
+  read_attention_bias(keys, spec);
+  set_ffn_bias(keys, spec);
+  for (Layer& layer : spec.layers) layer.side_states.push_back(state_of(mamba));
+  add_trait(spec, Trait::kOwnScales);
+  add_trait(spec, Trait::kOwnAttention);
+  write_decoder(spec, style_of(mamba));
+  rename_weights(spec, {{".mlp.", ".feed_forward."},
+                        {".post_attention_layernorm.", ".pre_ff_layernorm."},
+                        {"model.norm.", "model.final_layernorm."}});
+  spec.has_file_names = true;
+  return spec;
+}
+
+ModelSpec granitemoehybrid_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, {.has_class_defaults = true});
+  const Mamba mamba = read_mamba2(keys, spec.hidden_size, kMambaDefaults);
+  read_attention_bias(keys, spec);
+  const bool has_rope = keys.text("position_embedding_type", "") == "rope";
+  const double scale = keys.positive("attention_multiplier", 1.0);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {
+    attention.uses_rope = has_rope;
+    attention.scale = scale;
+  });
+  const Ffn ffn = read_granite_ffn(keys, spec.layers.front().ffn);
+  for (Layer& layer : spec.layers) layer.ffn = ffn;
+  if (!read_state_layers(keys, state_of(mamba), spec))
+    for (Layer& layer : spec.layers) layer.mixer = state_of(mamba);
+  spec.embedding_scale = keys.positive("embedding_multiplier", 1.0);
+  spec.residual_scale = keys.positive("residual_multiplier", 1.0);
+  spec.logits_scale = 1.0 / keys.positive("logits_scaling", 1.0);
+  add_trait(spec, Trait::kOwnFfn);
+
+  SpecWriter writer(spec);
+  write_embedding(writer);
+  const std::vector<Layer> layers = spec.layers;
+  for (int i = 0; i < static_cast<int>(layers.size()); ++i) {
+    const Layer& layer = layers[static_cast<std::size_t>(i)];
+    enter_layer(writer, i);
+    writer.role(Role::kAttentionNorm, {writer.width()});
+    if (const auto* attention = std::get_if<Attention>(&layer.mixer))
+      write_attention(writer, *attention);
+    else
+      write_mamba(writer, mamba, "mamba.");
+    writer.role(Role::kFfnNorm, {writer.width()});
+    write_granite_ffn(writer, layer.ffn);
+  }
+  write_head(writer);
+  spec.has_file_names = true;
+  return spec;
+}
+
+}  // namespace plimsoll::model

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeepSeek V2, V3, R1, V3.2 and what is published in their shape. Source: transformers' DeepseekV2Config,
+// DeepseekV3Config; prediction layers as the published V3 files hold them.
+#include "model/families/deepseek.h"
+
+#include "model/families/families.h"
+
+namespace plimsoll::model {
+namespace {
+
+constexpr std::string_view kScoreBias = "mlp.gate.e_score_correction_bias";
+
+DecoderDefaults v3_defaults() {
+  return {.context_tokens = 4096,
+          .hidden_size = 7168,
+          .intermediate_size = 18'432,
+          .num_layers = 61,
+          .q_heads = 128,
+          .vocab_size = 129'280,
+          .has_class_defaults = true};
+}
+
+void set_latent(const Latent& latent, ModelSpec& spec) {
+  for (Layer& layer : spec.layers) layer.mixer = latent;
+}
+
+ModelSpec finish(KeyReader& keys, ModelSpec spec, const DecoderStyle& style) {
+  write_decoder(spec, style);
+  const int predicted = static_cast<int>(keys.integer("num_nextn_predict_layers", 0, 64, 0));
+  SpecWriter writer(spec);
+  write_mtp_layers(writer, spec.layers.back(), predicted, style, {});
+  spec.has_file_names = true;
+  return spec;
+}
+
+}  // namespace
+
+Latent read_latent(KeyReader& keys, int q_heads) {
+  Latent latent;
+  latent.q_heads = q_heads;
+  latent.q_lora_rank =
+      static_cast<int>(keys.integer("q_lora_rank", 0, kMaxWidth, keys.contains("q_lora_rank") ? 0 : 1536));
+  latent.kv_lora_rank = keys.count("kv_lora_rank", kMaxWidth, 512);
+  latent.qk_rope_head_dim = static_cast<int>(keys.integer("qk_rope_head_dim", 0, kMaxHeadDim, 64));
+  latent.qk_nope_head_dim = static_cast<int>(keys.integer("qk_nope_head_dim", 0, kMaxHeadDim, 128));
+  latent.v_head_dim = keys.count("v_head_dim", kMaxHeadDim, 128);
+  return latent;
+}
+
+std::optional<Indexer> read_indexer(KeyReader& keys) {
+  if (!keys.has("index_topk")) return std::nullopt;
+  Indexer indexer;
+  indexer.heads = keys.count("index_n_heads", kMaxHeads, 64);
+  indexer.head_dim = keys.count("index_head_dim", kMaxHeadDim, 128);
+  indexer.selected_tokens = keys.count("index_topk", kMaxContext, 2048);
+  return indexer;
+}
+
+void write_mtp_layers(SpecWriter& writer, const Layer& layer, int count, const DecoderStyle& style,
+                      const LatentStyle& latent_style) {
+  writer.override_group(WeightGroup::kMtp);
+  const std::int64_t width = writer.width(), vocab = writer.spec().vocab_size;
+  const int first = static_cast<int>(writer.spec().layers.size());
+  for (int i = 0; i < count; ++i) {
+    enter_layer(writer, first + i);
+    for (const char* name :
+         {"enorm", "hnorm", "shared_head.norm", "input_layernorm", "post_attention_layernorm"})
+      writer.norm(name, width);
+    writer.linear(WeightGroup::kMtp, "eh_proj", width, 2 * width);
+    writer.add(WeightGroup::kMtp, "embed_tokens.weight", {vocab, width});
+    writer.add(WeightGroup::kMtp, "shared_head.head.weight", {vocab, width});
+    if (const auto* latent = std::get_if<Latent>(&layer.mixer)) write_latent(writer, *latent, latent_style);
+    if (const auto* attention = std::get_if<Attention>(&layer.mixer)) write_attention(writer, *attention);
+    write_any_ffn(writer, layer.ffn, style.moe);
+    writer.spec().mtp_layers.push_back(layer);
+  }
+  writer.end_override();
+}
+
+ModelSpec deepseek_v3_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, v3_defaults());
+  const int heads = std::get<Attention>(spec.layers.front().mixer).q_heads;
+  set_latent(read_latent(keys, heads), spec);
+  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {256, 8, 2048, 1});
+  set_moe_layers(keys, moe, spec);
+  return finish(keys, std::move(spec), {.moe = {.score_bias = kScoreBias}});
+}
+
+ModelSpec deepseek_v32_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, v3_defaults());
+  const int heads = std::get<Attention>(spec.layers.front().mixer).q_heads;
+  Latent latent = read_latent(keys, heads);
+  latent.indexer = read_indexer(keys);
+  set_latent(latent, spec);
+  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {256, 8, 2048, 1});
+  set_moe_layers(keys, moe, spec);
+  return finish(keys, std::move(spec), {.moe = {.score_bias = kScoreBias}});
+}
+
+}  // namespace plimsoll::model

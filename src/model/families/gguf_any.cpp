@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/gguf_any.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "model/families/decoder.h"
+#include "model/families/heads.h"
+#include "model/rope.h"
+
+namespace plimsoll::model {
+namespace {
+
+constexpr std::int64_t kMaxState = 1 << 20;
+
+// Which layers see everything where the file itself has no pattern: every n-th, as llama.cpp has it built in.
+struct Pattern {
+  std::string_view architecture;
+  std::int64_t full_every;
+  bool is_chunked;
+};
+constexpr std::array<Pattern, 11> kPatterns{{
+    {"gemma2", 2, false},
+    {"gemma3", 6, false},
+    {"gemma3n", 5, false},
+    {"cohere2", 4, false},
+    {"olmo2", 4, false},
+    {"exaone4", 4, false},
+    {"gpt-oss", 2, false},
+    {"llama4", 4, true},
+    {"smallthinker", 4, false},
+    {"afmoe", 4, false},
+    {"gemma-embedding", 6, false},
+}};
+
+class AnyReader {
+ public:
+  AnyReader(KeyReader& keys, const artifact::Artifact& artifact, std::string_view architecture)
+      : keys_(keys), artifact_(artifact), architecture_(architecture) {}
+
+  ModelSpec read() {
+    spec_ = read_gguf_frame(keys_, artifact_);
+    const std::size_t layers = spec_.layers.size();
+    q_heads_ = keys_.per_layer("attention.head_count", layers, 0, kMaxHeads, 0);
+    kv_heads_ = keys_.has("attention.head_count_kv")
+                    ? keys_.per_layer("attention.head_count_kv", layers, 0, kMaxHeads, 0)
+                    : q_heads_;
+    inner_ = keys_.per_layer("feed_forward_length", layers, 0, kMaxWidth, 0);
+    for (std::size_t i = 0; i < layers; ++i) fill(i);
+    set_windows();
+    share_keys();
+    const auto* first = std::get_if<Attention>(&spec_.layers.front().mixer);
+    read_gguf_rope(keys_, first ? first->head_dim : 0, spec_);
+    add_trait(spec_, Trait::kUnknown);
+    spec_.has_all_weights = false;
+    return std::move(spec_);
+  }
+
+ private:
+  int number(std::string_view key, std::int64_t most, std::int64_t otherwise = 0) {
+    return static_cast<int>(keys_.integer(key, 0, most, otherwise));
+  }
+
+  void fill(std::size_t i) {
+    Layer& layer = spec_.layers[i];
+    const bool is_linear = linear_instead_of_attention(i);
+    if (kv_heads_[i] > 0 && !is_linear)
+      layer.mixer = attention(i);
+    else if (has_state() && !(inner_[i] > 0 && is_alternating()))
+      layer.mixer = state();
+    else
+      layer.mixer = NoMixer{};
+    if (architecture_ == "falcon-h1") layer.side_states = {state()};
+    fill_ffn(i, layer.ffn);
+  }
+
+  // Qwen 3 Next and its successors name the distance between full layers, not the layers.
+  bool linear_instead_of_attention(std::size_t i) {
+    if (!keys_.has("full_attention_interval")) return false;
+    const std::int64_t interval = keys_.integer("full_attention_interval", 1, kMaxLayers, 1);
+    return (static_cast<std::int64_t>(i) + 1) % interval != 0;
+  }
+
+  // Nemotron-H: a layer is attention, state or feed-forward, never two of them.
+  bool is_alternating() const {
+    return keys_["feed_forward_length"].is_array() &&
+           std::find(inner_.begin(), inner_.end(), 0) != inner_.end();
+  }
+
+  bool has_state() const {
+    return keys_.has("ssm.state_size") || keys_.has("shortconv.l_cache") || keys_.has("wkv.head_size");
+  }
+
+  Mixer attention(std::size_t i) {
+    const auto heads = static_cast<int>(std::max<std::int64_t>(1, q_heads_[i]));
+    if (keys_.has("attention.kv_lora_rank")) return latent(heads);
+    Attention attention;
+    attention.q_heads = heads;
+    attention.kv_heads = static_cast<int>(kv_heads_[i]);
+    attention.head_dim =
+        read_head_dim(keys_, spec_.hidden_size, heads, "attention.key_length", "attention.head_count", 0);
+    const int value_dim = number("attention.value_length", kMaxHeadDim, attention.head_dim);
+    attention.value_head_dim = value_dim == attention.head_dim ? 0 : value_dim;
+    attention.scale = 1.0 / std::sqrt(static_cast<double>(attention.head_dim));
+    check_heads(keys_, attention, "attention.head_count_kv");
+    return attention;
+  }
+
+  // The converter writes the stored vector's width as key_length, and the heads' own widths as *_mla.
+  Latent latent(int heads) {
+    Latent latent;
+    latent.q_heads = heads;
+    latent.q_lora_rank = number("attention.q_lora_rank", kMaxWidth);
+    latent.kv_lora_rank = keys_.count("attention.kv_lora_rank", kMaxWidth);
+    latent.qk_rope_head_dim = number("rope.dimension_count", kMaxHeadDim);
+    const int key =
+        number("attention.key_length_mla", kMaxHeadDim, number("attention.key_length", kMaxHeadDim));
+    latent.qk_nope_head_dim = std::max(0, key - latent.qk_rope_head_dim);
+    latent.v_head_dim =
+        number("attention.value_length_mla", kMaxHeadDim, number("attention.value_length", kMaxHeadDim));
+    if (keys_.has("attention.indexer.top_k"))
+      latent.indexer = Indexer{.heads = number("attention.indexer.head_count", kMaxHeads),
+                               .head_dim = number("attention.indexer.key_length", kMaxHeadDim),
+                               .selected_tokens = number("attention.indexer.top_k", kMaxVocab)};
+    return latent;
+  }
+
+  // llama.cpp keeps every state in 32 bit.
+  State state() {
+    State state;
+    state.recurrent_dtype = DType::kF32;
+    state.convolution_dtype = DType::kF32;
+    const std::int64_t width = spec_.hidden_size;
+    if (keys_.has("shortconv.l_cache")) {
+      state.kind = StateKind::kShortConv;
+      state.convolution_elements = width * std::max(0, number("shortconv.l_cache", kMaxState) - 1);
+      return state;
+    }
+    if (keys_.has("wkv.head_size")) {
+      state.kind = StateKind::kLinear;
+      state.recurrent_elements = width * number("wkv.head_size", kMaxHeadDim);
+      state.convolution_elements = width * number("token_shift_count", 16, 2);
+      return state;
+    }
+    const std::int64_t inner = number("ssm.inner_size", kMaxState),
+                       size = number("ssm.state_size", kMaxState);
+    const std::int64_t groups = number("ssm.group_count", kMaxHeads);
+    state.heads = number("ssm.time_step_rank", kMaxHeads);
+    state.recurrent_elements = inner * size;
+    state.convolution_elements =
+        std::max(0, number("ssm.conv_kernel", kMaxState) - 1) * (inner + 2 * groups * size);
+    if (keys_.has("full_attention_interval"))
+      state.kind = StateKind::kGatedDeltaNet;
+    else
+      state.kind = groups > 0 ? StateKind::kMamba2 : StateKind::kMamba;
+    return state;
+  }
+
+  void fill_ffn(std::size_t i, Ffn& ffn) {
+    const int experts = number("expert_count", kMaxExperts);
+    const bool is_moe =
+        experts > 0 && static_cast<std::int64_t>(i) >= number("leading_dense_block_count", kMaxLayers);
+    ffn.intermediate_size = static_cast<int>(inner_[i]);
+    ffn.kind = is_moe ? FfnKind::kMoe : inner_[i] > 0 ? FfnKind::kDense : FfnKind::kNone;
+    if (!is_moe) return;
+    ffn.experts = experts;
+    ffn.experts_per_token = number("expert_used_count", kMaxExperts);
+    ffn.expert_intermediate_size = number("expert_feed_forward_length", kMaxWidth, inner_[i]);
+    ffn.shared_experts = number("expert_shared_count", kMaxExperts);
+    ffn.shared_intermediate_size = number("expert_shared_feed_forward_length", kMaxWidth,
+                                          std::int64_t{ffn.shared_experts} * ffn.expert_intermediate_size);
+    if (ffn.shared_experts == 0 && ffn.shared_intermediate_size > 0) ffn.shared_experts = 1;
+  }
+
+  void set_windows() {
+    const std::int64_t window = keys_.integer("attention.sliding_window", 0, kMaxContext, 0);
+    const auto pattern = std::find_if(kPatterns.begin(), kPatterns.end(),
+                                      [&](const Pattern& row) { return row.architecture == architecture_; });
+    const bool is_chunked = pattern != kPatterns.end() && pattern->is_chunked;
+    const std::int64_t length =
+        is_chunked ? keys_.integer("attention.chunk_size", 1, kMaxContext, 8192) : window;
+    if (length <= 0) return;
+    const Json& stated = keys_["attention.sliding_window_pattern"];
+    for_each_attention(spec_, [&](Attention& attention, std::size_t i) {
+      bool has_window = true;
+      if (stated.is_array() && i < stated.size())
+        has_window = stated.items()[i].as_bool().value_or(stated.items()[i].as_integer().value_or(0) != 0);
+      else if (const auto every = stated.as_integer(); every && *every > 0)
+        has_window = (static_cast<std::int64_t>(i) + 1) % *every != 0;
+      else if (pattern != kPatterns.end())
+        has_window = (static_cast<std::int64_t>(i) + 1) % pattern->full_every != 0;
+      if (!has_window) return;
+      (is_chunked ? attention.chunk_tokens : attention.window_tokens) = length;
+    });
+  }
+
+  // The last layers read the keys and values of the last one of their kind before them.
+  void share_keys() {
+    const std::int64_t shared = keys_.integer("attention.shared_kv_layers", 0, kMaxLayers, 0);
+    const auto layers = static_cast<std::int64_t>(spec_.layers.size());
+    for (std::int64_t i = std::max<std::int64_t>(0, layers - shared); i < layers; ++i)
+      spec_.layers[static_cast<std::size_t>(i)].kv_source = last_alike(i, layers - shared);
+  }
+
+  std::optional<int> last_alike(std::int64_t layer, std::int64_t first_shared) const {
+    const auto* own = std::get_if<Attention>(&spec_.layers[static_cast<std::size_t>(layer)].mixer);
+    for (std::int64_t i = first_shared - 1; own && i >= 0; --i) {
+      const auto* other = std::get_if<Attention>(&spec_.layers[static_cast<std::size_t>(i)].mixer);
+      if (other && other->window_tokens == own->window_tokens) return static_cast<int>(i);
+    }
+    return std::nullopt;
+  }
+
+  KeyReader& keys_;
+  const artifact::Artifact& artifact_;
+  std::string_view architecture_;
+  ModelSpec spec_;
+  std::vector<std::int64_t> q_heads_, kv_heads_, inner_;
+};
+
+}  // namespace
+
+ModelSpec read_any_gguf(KeyReader& keys, const artifact::Artifact& artifact, std::string_view architecture) {
+  return AnyReader(keys, artifact, architecture).read();
+}
+
+}  // namespace plimsoll::model

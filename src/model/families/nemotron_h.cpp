@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nemotron-H, Nemotron 3 and 3.5: every layer is one thing, Mamba 2, attention, a feed-forward or a mixture,
+// in an order of its own. Source: transformers' NemotronHConfig; prediction layers as published files hold
+// them.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/families/families.h"
+#include "model/families/renames.h"
+#include "model/families/states.h"
+
+namespace plimsoll::model {
+namespace {
+
+using Group = WeightGroup;
+
+struct Nemotron {
+  ModelSpec spec;
+  Attention attention = {};
+  Mamba mamba = {};
+  Ffn dense = {}, moe = {};
+  std::int64_t latent = 0;  // width that experts work in; 0: the model's
+};
+
+constexpr Ffn kNoFfn{.kind = FfnKind::kNone};
+
+// What a word of layers_block_type or a letter of hybrid_override_pattern stands for.
+std::optional<Layer> layer_of(const Nemotron& model, std::string_view word) {
+  if (word == "M" || word == "mamba" || word == "linear_attention")
+    return Layer{state_of(model.mamba), kNoFfn};
+  if (word == "*" || word == "attention" || word == "full_attention") return Layer{model.attention, kNoFfn};
+  if (word == "-" || word == "mlp") return Layer{NoMixer{}, model.dense};
+  if (word == "E" || word == "moe") return Layer{NoMixer{}, model.moe};
+  return std::nullopt;
+}
+
+// The layers that a list of words or a string of letters describes; `otherwise` when both are absent.
+std::vector<Layer> read_blocks(KeyReader& keys, const Nemotron& model, std::string_view list_key,
+                               std::string_view pattern_key, std::string_view otherwise) {
+  std::vector<std::string> words;
+  std::string_view key = list_key;
+  if (const Json& list = keys[list_key]; list.is_array()) {
+    for (const Json& item : list.items()) words.push_back(item.as_string() ? *item.as_string() : "");
+  } else {
+    key = pattern_key;
+    for (const char letter : keys.text(pattern_key, otherwise)) words.emplace_back(1, letter);
+  }
+  std::vector<Layer> layers;
+  if (words.size() > static_cast<std::size_t>(kMaxLayers)) words.clear();
+  for (const std::string& word : words)
+    if (auto layer = layer_of(model, word))
+      layers.push_back(*std::move(layer));
+    else
+      keys.add_error(
+          ErrorCode::kUnsupported, key,
+          fmt::format("reading the model: a layer is of the unknown type \"{}\"", word.substr(0, 60)));
+  if (layers.empty()) {
+    keys.add_error(ErrorCode::kMalformed, key, "reading the model: it names no layer, or too many");
+    layers.emplace_back(NoMixer{}, kNoFfn);
+  }
+  return layers;
+}
+
+void write_moe_block(SpecWriter& writer, const Nemotron& model) {
+  const Ffn& moe = model.moe;
+  const std::int64_t width = writer.width(), inner = moe.expert_intermediate_size;
+  const std::int64_t input = model.latent > 0 ? model.latent : width;
+  writer.add(Group::kRouter, "mixer.gate.weight", {moe.experts, width});
+  writer.add(Group::kRouter, "mixer.gate.e_score_correction_bias", {moe.experts}).is_parameter = false;
+  if (model.latent > 0) {
+    writer.linear(Group::kFfn, "mixer.fc1_latent_proj", input, width, moe.has_bias);
+    writer.linear(Group::kFfn, "mixer.fc2_latent_proj", width, input, moe.has_bias);
+  }
+  writer.linears(Group::kExperts, "mixer.experts.{}.up_proj", inner, input, moe.experts);
+  writer.linears(Group::kExperts, "mixer.experts.{}.down_proj", input, inner, moe.experts);
+  write_gated(writer, Group::kSharedExperts, "mixer.shared_experts.", moe.shared_intermediate_size, false,
+              moe.has_bias);
+}
+
+void write_block(SpecWriter& writer, const Nemotron& model, const Layer& layer) {
+  writer.norm("norm", writer.width());
+  if (std::holds_alternative<State>(layer.mixer)) return write_mamba(writer, model.mamba, "mixer.");
+  if (const auto* attention = std::get_if<Attention>(&layer.mixer))
+    return write_attention(writer, *attention);
+  if (layer.ffn.kind == FfnKind::kMoe) return write_moe_block(writer, model);
+  write_gated(writer, Group::kFfn, "mixer.", layer.ffn.intermediate_size, false, layer.ffn.has_bias);
+}
+
+// As many times over: norms and a projection in front of the blocks of mtp_layers_block_type, a norm behind.
+void write_mtp(KeyReader& keys, Nemotron& model) {
+  const auto count = keys.integer("num_nextn_predict_layers", 0, kMaxMtpLayers, 0);
+  if (count == 0) return;
+  const auto blocks = read_blocks(keys, model, "mtp_layers_block_type", "mtp_hybrid_override_pattern", "*E");
+  SpecWriter writer(model.spec);
+  writer.override_group(Group::kMtp);
+  const std::int64_t width = writer.width();
+  const int first = static_cast<int>(model.spec.layers.size());
+  int index = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::size_t k = 0; k < blocks.size() && index < kMaxLayers; ++k, ++index) {
+      writer.enter(fmt::format("mtp.layers.{}.", index), first + index);
+      if (k == 0) {
+        writer.norm("enorm", width);
+        writer.norm("hnorm", width);
+        writer.linear(Group::kMtp, "eh_proj", width, 2 * width);
+      }
+      write_block(writer, model, blocks[k]);
+      if (k + 1 == blocks.size()) writer.norm("final_layernorm", width);
+      model.spec.mtp_layers.push_back(blocks[k]);
+    }
+}
+
+void read_ffns(KeyReader& keys, Nemotron& model) {
+  model.dense = model.spec.layers.front().ffn;
+  model.dense.is_gated = false;
+  model.dense.activation = Activation::kRelu2;
+  model.dense.has_bias = keys.flag("mlp_bias", false);
+  model.moe = read_moe(keys, model.dense, {8, 2, 7688, 1});
+  model.moe.shared_intermediate_size = keys.count("shared_expert_intermediate_size", kMaxWidth, 7688);
+  model.latent = keys.integer("moe_latent_size", 0, kMaxWidth, 0);
+}
+
+void read_mamba(KeyReader& keys, Mamba& mamba) {
+  mamba.heads = keys.count("mamba_num_heads", kMaxHeads, 128);
+  mamba.inner = std::int64_t{mamba.heads} * keys.count("mamba_head_dim", kMaxHeadDim, 64);
+  mamba.states = keys.integer("ssm_state_size", 1, kMaxWidth, 128);
+  mamba.groups = keys.count(keys.has("mamba_n_groups") ? "mamba_n_groups" : "n_groups", kMaxHeads, 8);
+  mamba.kernel = keys.integer(keys.has("mamba_d_conv") ? "mamba_d_conv" : "conv_kernel", 1, kMaxKernel, 4);
+  mamba.has_bias = mamba.has_output_bias = keys.flag("use_bias", false);
+  mamba.has_convolution_bias =
+      keys.flag(keys.has("mamba_conv_bias") ? "mamba_conv_bias" : "use_conv_bias", true);
+  mamba.state_dtype = dtype_from_config(keys.text("mamba_ssm_cache_dtype", ""));
+}
+
+}  // namespace
+
+ModelSpec nemotron_h_from_config(KeyReader& keys) {
+  Nemotron model{.spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                                    .context_tokens = 4096,
+                                                    .head_dim = 128,
+                                                    .kv_heads = 8,
+                                                    .intermediate_size = 21'504,
+                                                    .num_layers = 1,
+                                                    .vocab_size = 131'072,
+                                                    .has_class_defaults = true})};
+  ModelSpec& spec = model.spec;
+  model.attention = std::get<Attention>(spec.layers.front().mixer);
+  model.attention.uses_rope = false;
+  read_mamba(keys, model.mamba);
+  read_ffns(keys, model);
+  spec.layers = read_blocks(keys, model, "layer_types", "hybrid_override_pattern", "ME*-");
+  spec.rope.rotary_dim = 0;
+  spec.ties_embeddings = false;  // transformers keeps a head of its own whatever the config says
+  add_trait(spec, Trait::kUnknown);
+
+  SpecWriter writer(spec);
+  write_embedding(writer);
+  const std::vector<Layer> layers = spec.layers;
+  for (int i = 0; i < static_cast<int>(layers.size()); ++i) {
+    enter_layer(writer, i);
+    write_block(writer, model, layers[static_cast<std::size_t>(i)]);
+  }
+  write_head(writer);
+  write_mtp(keys, model);
+  rename_weights(spec, {{"model.layers.", "backbone.layers."},
+                        {"model.embed_tokens.", "backbone.embeddings."},
+                        {"model.norm.", "backbone.norm_f."},
+                        {".self_attn.", ".mixer."}});
+  spec.has_file_names = !keys.is_nested();
+  return std::move(spec);
+}
+
+}  // namespace plimsoll::model

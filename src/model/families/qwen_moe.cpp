@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Qwen's mixtures of experts: Qwen 1.5 MoE and 2 MoE (biases, a gated shared expert) and Qwen 3 MoE (norms on
+// q and k, no shared expert). Source: transformers' Qwen2MoeConfig and Qwen3MoeConfig.
+#include "model/families/decoder.h"
+#include "model/families/families.h"
+
+namespace plimsoll::model {
+
+ModelSpec qwen2_moe_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, {.context_tokens = 32'768,
+                                              .hidden_size = 2048,
+                                              .intermediate_size = 5632,
+                                              .num_layers = 24,
+                                              .q_heads = 16,
+                                              .vocab_size = 151'936,
+                                              .has_class_defaults = true});
+  const bool has_bias = keys.flag("qkv_bias", true);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
+  read_qwen_windows(keys, spec);
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {60, 4, 1408});
+  moe.shared_intermediate_size =
+      static_cast<int>(keys.integer("shared_expert_intermediate_size", 1, kMaxWidth, 5632));
+  moe.shared_experts = 1;
+  set_moe_layers(keys, moe, spec);
+  write_decoder(spec, {.moe = {.shared = "mlp.shared_expert.", .has_shared_gate = true}});
+  spec.has_file_names = true;
+  return spec;
+}
+
+ModelSpec qwen3_moe_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, {.context_tokens = 32'768,
+                                              .kv_heads = 4,
+                                              .hidden_size = 2048,
+                                              .intermediate_size = 6144,
+                                              .num_layers = 24,
+                                              .vocab_size = 151'936,
+                                              .has_class_defaults = true});
+  read_attention_bias(keys, spec);
+  for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qk_norm = true; });
+  read_qwen_windows(keys, spec);
+  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {128, 8, 768});
+  set_moe_layers(keys, moe, spec);
+  write_decoder(spec);
+  spec.has_file_names = true;
+  return spec;
+}
+
+}  // namespace plimsoll::model

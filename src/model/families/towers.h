@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands beside a language model: vision and audio encoders with their projectors. One row per wrapper,
+// one function that lists every weight beside the language model's from the wrapper's config.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "model/families/spec_writer.h"
+#include "model/key_reader.h"
+
+namespace plimsoll::model {
+
+struct Tower {
+  std::string_view model_type;   // of the wrapper, the object that holds text_config (or vision_config)
+  std::string_view text_family;  // model_type of the language model where its own config names none
+  /// Errors are kept in the reader: kUnsupported for a part whose weights are not known.
+  void (*write)(KeyReader& wrapper, SpecWriter&);
+};
+std::span<const Tower> towers();
+
+void write_llava(KeyReader& wrapper, SpecWriter& writer);
+void write_llava_next(KeyReader& wrapper, SpecWriter& writer);
+void write_pixtral_llava(KeyReader& wrapper, SpecWriter& writer);
+void write_mistral3(KeyReader& wrapper, SpecWriter& writer);
+void write_gemma3(KeyReader& wrapper, SpecWriter& writer);
+void write_gemma4(KeyReader& wrapper, SpecWriter& writer);
+void write_paligemma(KeyReader& wrapper, SpecWriter& writer);
+void write_aya_vision(KeyReader& wrapper, SpecWriter& writer);
+void write_idefics3(KeyReader& wrapper, SpecWriter& writer);
+void write_lfm2_vl(KeyReader& wrapper, SpecWriter& writer);
+void write_minimax_m3_vl(KeyReader& wrapper, SpecWriter& writer);
+void write_qwen2_vl(KeyReader& wrapper, SpecWriter& writer);
+void write_qwen2_5_vl(KeyReader& wrapper, SpecWriter& writer);
+void write_qwen3_vl(KeyReader& wrapper, SpecWriter& writer);
+void write_qwen3_5(KeyReader& wrapper, SpecWriter& writer);
+void write_qwen2_5_omni(KeyReader& wrapper, SpecWriter& writer);
+void write_qwen3_omni(KeyReader& wrapper, SpecWriter& writer);
+void write_llama4(KeyReader& wrapper, SpecWriter& writer);
+void write_kimi_k25(KeyReader& wrapper, SpecWriter& writer);
+void write_internvl(KeyReader& wrapper, SpecWriter& writer);
+void write_mllama(KeyReader& wrapper, SpecWriter& writer);
+
+}  // namespace plimsoll::model

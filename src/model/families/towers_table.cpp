@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "model/families/towers.h"
+
+namespace plimsoll::model {
+namespace {
+
+constexpr std::array kTowers{
+    Tower{"llava", "llama", write_llava},
+    Tower{"vipllava", "llama", write_llava},
+    Tower{"llava_next", "llama", write_llava_next},
+    Tower{"llava_next_video", "llama", write_llava_next},
+    Tower{"llava_onevision", "qwen2", write_llava_next},
+    Tower{"mistral3", "mistral", write_mistral3},
+    Tower{"ministral3", "ministral3", write_mistral3},
+    Tower{"gemma3", "gemma3_text", write_gemma3},
+    Tower{"shieldgemma2", "gemma3_text", write_gemma3},
+    Tower{"gemma4", "gemma4_text", write_gemma4},
+    Tower{"paligemma", "gemma", write_paligemma},
+    Tower{"aya_vision", "cohere2", write_aya_vision},
+    Tower{"cohere2_vision", "cohere2", write_aya_vision},
+    Tower{"idefics3", "llama", write_idefics3},
+    Tower{"smolvlm", "llama", write_idefics3},
+    Tower{"lfm2_vl", "lfm2", write_lfm2_vl},
+    Tower{"minimax_m3_vl", "minimax_m3_vl_text", write_minimax_m3_vl},
+    Tower{"qwen2_vl", "qwen2_vl_text", write_qwen2_vl},
+    Tower{"qwen2_5_vl", "qwen2_5_vl_text", write_qwen2_5_vl},
+    Tower{"qwen2_5_omni_thinker", "qwen2_5_omni_text", write_qwen2_5_omni},
+    Tower{"qwen3_vl", "qwen3_vl_text", write_qwen3_vl},
+    Tower{"qwen3_vl_moe", "qwen3_vl_moe_text", write_qwen3_vl},
+    Tower{"qwen3_5", "qwen3_5_text", write_qwen3_5},
+    Tower{"qwen3_5_moe", "qwen3_5_moe_text", write_qwen3_5},
+    Tower{"qwen4_exp", "qwen4_exp_text", write_qwen3_5},
+    Tower{"qwen3_omni_moe_thinker", "qwen3_omni_moe_text", write_qwen3_omni},
+    Tower{"llama4", "llama4_text", write_llama4},
+    Tower{"kimi_k25", "kimi_k2", write_kimi_k25},
+    Tower{"internvl", "qwen2", write_internvl},
+    Tower{"mllama", "mllama_text_model", write_mllama},
+};
+
+}  // namespace
+
+std::span<const Tower> towers() {
+  return kTowers;
+}
+
+}  // namespace plimsoll::model

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does a config say about how its weights are quantized? One description out of every spelling:
+// quantization_config at the root or in text_config, compression_config, hf_quant_config.json. Says what is
+// declared; what is stored is read from headers (stored_weights.h). A value without other ownership; pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/json.h"
+#include "model/module_pattern.h"
+#include "model/stored_layout.h"
+
+namespace plimsoll::model {
+
+/// How the weights of some modules are quantized.
+struct QuantizationScheme {
+  Layout layout = Layout::kOther;
+  std::optional<int> bits;
+  std::optional<std::int64_t> group_size;  // along the input; -1: one group
+  std::optional<std::int64_t> block_rows, block_columns;
+  bool has_one_scale = false;  // for the whole tensor, not for each channel
+  bool has_zero_points = false;
+  bool has_order = false;        // g_idx
+  bool has_input_scale = false;  // scales of activations are stored
+  bool has_24_sparsity = false;
+  bool has_whole_bytes = false;   // torchao's unpacked codes: a byte each
+  bool doubly_quantized = false;  // bitsandbytes: the scales are codes themselves
+
+  SchemeHint hint() const;
+};
+
+struct Quantization {
+  std::string pointer;  // where it stands: "/quantization_config"; empty: in hf_quant_config.json
+  std::string method;   // as quant_method spells it; empty when it is not named
+  Json format, version, desc_act;
+  Json group_size;                       // as declared
+  std::string kv_cache_algorithm;        // "FP8"; empty: as the model's own type
+  std::vector<std::string> unconverted;  // the names and patterns that the config leaves as they are
+
+  /// The scheme of a module that is a linear layer; null when the config leaves it as it is.
+  const QuantizationScheme* scheme_of(std::string_view module) const;
+  /// True when the config names the module among those that stay as they are.
+  bool leaves(std::string_view module) const { return left_.matches(module); }
+  /// The scheme of most modules; null when the config names none.
+  const QuantizationScheme* main_scheme() const;
+  /// Expressions in the config that are not read here.
+  std::vector<std::string> unread_patterns() const;
+
+ private:
+  friend class QuantizationReader;
+  struct Rule {
+    ModulePatternSet modules;
+    QuantizationScheme scheme;
+  };
+  std::vector<Rule> rules_;  // the first that matches counts
+  ModulePatternSet left_;
+};
+
+/// Reads what config.json and, where the folder has it, hf_quant_config.json declare (null when absent).
+/// Nothing for a model that declares no quantization.
+std::optional<Quantization> read_quantization(const Json& config, const Json& hf_quant_config);
+
+}  // namespace plimsoll::model

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/stored_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+namespace plimsoll::model {
+namespace {
+
+constexpr std::size_t kMaxFaults = 8;            // told one by one; the rest as a count
+constexpr std::size_t kMaxStateBytes = 1 << 16;  // of a quant state's JSON; real ones have 200
+
+using KindList = std::vector<std::size_t>;
+
+// The kinds that share a module's name.
+struct ModuleKinds {
+  std::array<KindList, kNumParts> by_part;
+};
+
+// Counts by layer, whatever order the file has them in.
+std::map<std::int64_t, std::int64_t> counts_by_number(const TensorKind& kind) {
+  std::map<std::int64_t, std::int64_t> counts;
+  for (const NumberRun& run : kind.runs) counts[run.number] += run.count;
+  return counts;
+}
+
+bool is_eight_bit_float(DType dtype) {
+  return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
+}
+
+template <class Value>
+Value load(const std::byte* bytes) {
+  Value value;
+  std::memcpy(&value, bytes, sizeof(Value));
+  return value;
+}
+
+class Reader {
+ public:
+  Reader(const artifact::Artifact& artifact, const Quantization* declared)
+      : artifact_(artifact), declared_(declared) {}
+
+  StoredWeights read() {
+    result_.tensors = tensor_kinds(artifact_);
+    name_kinds();
+    const bool is_gguf = artifact_.form() == artifact::Form::kGguf;
+    if (!is_gguf)
+      for (auto& [module, kinds] : modules_) read_module(kinds);
+    finish(is_gguf);
+    return std::move(result_);
+  }
+
+ private:
+  const TensorKind& kind(std::size_t index) const { return result_.tensors.kinds[index]; }
+
+  void name_kinds() {
+    const auto& kinds = result_.tensors.kinds;
+    result_.kinds.resize(kinds.size());
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const StoredName name = split_name(kinds[i].pattern);
+      result_.kinds[i].module = name.module;
+      result_.kinds[i].part = name.part;
+      result_.kinds[i].has_ending = name.has_suffix;
+      modules_[result_.kinds[i].module].by_part[static_cast<std::size_t>(name.part)].push_back(i);
+    }
+  }
+
+  StoredPart part_of(std::size_t index) const { return {kind(index).dtype, kind(index).shape}; }
+
+  // Companions by the first kind of each part: enough to see whether a carrier holds codes.
+  StoredGroup outline(const ModuleKinds& module) const {
+    StoredGroup group;
+    for (std::size_t part = 0; part < kNumParts; ++part)
+      if (!module.by_part[part].empty()) group.parts[part] = part_of(module.by_part[part].front());
+    return group;
+  }
+
+  // Integers under a name of their own are tables that come with the model, unless scales stand beside them.
+  bool is_codes(std::size_t index, const StoredGroup& group) const {
+    const StoredKind& stored = result_.kinds[index];
+    if (!holds_codes(stored.part, part_of(index), group)) return false;
+    return stored.part != Part::kWeight || group[Part::kScale] || group[Part::kAbsmax] ||
+           group[Part::kRowScale] || (stored.has_ending && declared_ != nullptr) ||
+           is_eight_bit_float(kind(index).dtype);
+  }
+
+  void read_module(const ModuleKinds& module) {
+    const StoredGroup group = outline(module);
+    KindList carriers;
+    for (std::size_t part = 0; part < kNumParts; ++part) {
+      if (!is_carrier(static_cast<Part>(part))) break;
+      for (const std::size_t index : module.by_part[part])
+        if (is_codes(index, group)) carriers.push_back(index);
+    }
+    if (carriers.empty()) return;
+    for (std::size_t part = 0; part < kNumParts; ++part)
+      if (!is_carrier(static_cast<Part>(part)))
+        for (const std::size_t index : module.by_part[part]) result_.kinds[index].is_companion = true;
+    for (const std::size_t index : carriers) {
+      result_.kinds[index].is_quantized = true;
+      result_.kinds[index].elements = 0;
+    }
+    if (pairs_up(module, carriers))
+      for (const std::size_t index : carriers) read_alike(module, index);
+    else
+      read_one_by_one(module);
+  }
+
+  // True when the carrier's companions can be told from counts alone: for each part one kind that has as many
+  // tensors in the same layers.
+  bool pairs_up(const ModuleKinds& module, const KindList& carriers) const {
+    if (!module.by_part[static_cast<std::size_t>(Part::kQuantState)].empty()) return false;
+    if (!module.by_part[static_cast<std::size_t>(Part::kShape)].empty()) return false;
+    for (std::size_t part = 0; part < kNumParts; ++part) {
+      const KindList& companions = module.by_part[part];
+      if (is_carrier(static_cast<Part>(part)) || companions.empty()) continue;
+      if (static_cast<Part>(part) == Part::kActivation) continue;  // theirs is no say in the weight's shape
+      if (companions.size() != 1 || carriers.size() != 1) return false;
+      const TensorKind &a = kind(companions.front()), &b = kind(carriers.front());
+      if (a.count != b.count) return false;
+      if (a.count != 1 && counts_by_number(a) != counts_by_number(b)) return false;
+    }
+    return carriers.size() == 1 || !has_companions(module);
+  }
+
+  static bool has_companions(const ModuleKinds& module) {
+    for (std::size_t part = 0; part < kNumParts; ++part)
+      if (!is_carrier(static_cast<Part>(part)) && static_cast<Part>(part) != Part::kActivation &&
+          !module.by_part[part].empty())
+        return true;
+    return false;
+  }
+
+  SchemeHint hint_for(const std::string& tensor) const {
+    if (!declared_) return {};
+    const QuantizationScheme* scheme = declared_->scheme_of(split_name(tensor).module);
+    if (!scheme) scheme = declared_->main_scheme();
+    return scheme ? scheme->hint() : SchemeHint{};
+  }
+
+  void read_alike(const ModuleKinds& module, std::size_t carrier) {
+    StoredGroup group = outline(module);
+    StoredKind& stored = result_.kinds[carrier];
+    group.parts[static_cast<std::size_t>(stored.part)] = part_of(carrier);
+    const std::string& example = artifact_.tensors()[kind(carrier).first].name;
+    stored.weight = decode_stored(stored.part, group, hint_for(example));
+    add_elements(stored, stored.weight.elements, kind(carrier).count);
+    if (!stored.weight.fault.empty()) tell(example, stored.weight.fault, kind(carrier).count);
+  }
+
+  static void add_elements(StoredKind& stored, std::optional<std::int64_t> elements, std::int64_t count) {
+    if (!elements || !stored.elements)
+      stored.elements.reset();
+    else
+      stored.elements = capped_sum(*stored.elements, capped_product(*elements, count));
+  }
+
+  // The slow way: the tensors of each module by their names.
+  void read_one_by_one(const ModuleKinds& module) {
+    std::vector<bool> is_wanted(result_.tensors.kinds.size(), false);
+    for (const KindList& list : module.by_part)
+      for (const std::size_t index : list)
+        is_wanted[index] = result_.kinds[index].is_companion || result_.kinds[index].is_quantized;
+    std::unordered_map<std::string_view, std::vector<std::size_t>> groups;
+    std::vector<std::string_view> order;
+    const auto& tensors = artifact_.tensors();
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (!is_wanted[result_.tensors.kind_of[i]]) continue;
+      const std::string_view name = split_name(tensors[i].name).module;
+      auto& members = groups[name];
+      if (members.empty()) order.push_back(name);
+      members.push_back(i);
+    }
+    for (const std::string_view name : order) read_group(groups[name]);
+  }
+
+  void read_group(const std::vector<std::size_t>& members) {
+    StoredGroup group;
+    std::optional<std::size_t> carrier;
+    for (const std::size_t i : members) {
+      const auto& tensor = artifact_.tensors()[i];
+      const StoredKind& stored = result_.kinds[result_.tensors.kind_of[i]];
+      group.parts[static_cast<std::size_t>(stored.part)] = part_of(result_.tensors.kind_of[i]);
+      if (stored.is_quantized) carrier = i;
+      if (stored.part == Part::kShape) group.stored_shape = read_shape(tensor);
+      if (stored.part == Part::kQuantState) group.stored_shape = read_quant_state(tensor);
+    }
+    const std::string& first = artifact_.tensors()[members.front()].name;
+    if (!carrier) {
+      // Scales beside a weight that is plain in this layer are no fault of their own when nothing needs them.
+      tell(first, "there is no quantized weight that this belongs to", 1);
+      return;
+    }
+    StoredKind& stored = result_.kinds[result_.tensors.kind_of[*carrier]];
+    const std::string& name = artifact_.tensors()[*carrier].name;
+    DecodedWeight weight = decode_stored(stored.part, group, hint_for(name));
+    add_elements(stored, weight.elements, 1);
+    if (!weight.fault.empty()) tell(name, weight.fault, 1);
+    if (stored.weight.bits == 0) stored.weight = std::move(weight);
+  }
+
+  // Values [out, in], little-endian as the format wants; empty when they cannot be read or cannot be meant.
+  std::vector<std::int64_t> read_shape(const artifact::Tensor& tensor) const {
+    const auto bytes = artifact_.data(tensor);
+    const std::size_t size = tensor.dtype == DType::kI64 ? 8 : tensor.dtype == DType::kI32 ? 4 : 0;
+    if (!bytes || size == 0 || bytes->size() % size != 0 || bytes->size() / size > 8) return {};
+    std::vector<std::int64_t> shape;
+    for (std::size_t at = 0; at < bytes->size(); at += size) {
+      const std::int64_t value =
+          size == 8 ? load<std::int64_t>(bytes->data() + at) : load<std::int32_t>(bytes->data() + at);
+      if (value <= 0) return {};
+      shape.push_back(value);
+    }
+    return shape;
+  }
+
+  std::vector<std::int64_t> read_quant_state(const artifact::Tensor& tensor) const {
+    const auto bytes = artifact_.data(tensor);
+    if (!bytes || bytes->size() > kMaxStateBytes) return {};
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    const auto state = parse_json(text, tensor.name, {.max_depth = 8});
+    if (!state) return {};
+    std::vector<std::int64_t> shape;
+    for (const Json& item : (*state)["shape"].items()) {
+      const auto dimension = item.as_integer();
+      if (!dimension || *dimension <= 0) return {};
+      shape.push_back(*dimension);
+    }
+    return shape;
+  }
+
+  void tell(const std::string& tensor, const std::string& message, std::int64_t count) {
+    num_faults_ += count;
+    if (result_.faults.size() < kMaxFaults) result_.faults.push_back({tensor, message});
+  }
+
+  void finish(bool is_gguf) {
+    for (std::size_t i = 0; i < result_.kinds.size(); ++i) {
+      StoredKind& stored = result_.kinds[i];
+      if (!is_gguf && stored.part == Part::kActivation && result_.has_quantized()) stored.is_companion = true;
+      if (stored.is_companion)
+        stored.elements = 0;
+      else if (!stored.is_quantized)
+        stored.elements = kind(i).total_elements();
+    }
+    if (num_faults_ > static_cast<std::int64_t>(result_.faults.size()) && !result_.faults.empty())
+      result_.faults.back().message += fmt::format("; {} modules in all do not fit", num_faults_);
+  }
+
+  const artifact::Artifact& artifact_;
+  const Quantization* declared_;
+  StoredWeights result_;
+  std::unordered_map<std::string, ModuleKinds> modules_;
+  std::int64_t num_faults_ = 0;
+};
+
+}  // namespace
+
+bool StoredWeights::has_quantized() const {
+  return std::any_of(kinds.begin(), kinds.end(), [](const StoredKind& kind) { return kind.is_quantized; });
+}
+
+StoredWeights read_stored_weights(const artifact::Artifact& artifact, const Quantization* declared) {
+  return Reader(artifact, declared).read();
+}
+
+}  // namespace plimsoll::model

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wire: redirects, the token, ranges, refusals, and files that arrive whole or not at all.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "artifact/hub/client.h"
+#include "artifact/hub/download.h"
+#include "artifact/hub_cache.h"
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "tests/artifact/scripted_hub.h"
+
+namespace plimsoll::artifact {
+namespace {
+
+using testing::AskedRequest;
+using testing::http_answer;
+using testing::ScratchFolder;
+using testing::ScriptedHub;
+
+const std::string kCommit(40, 'c');
+const std::string kContent = "the content of a large file, which comes in pieces";
+
+std::string sha256(const std::string& text) {
+  return sha256_hex(std::as_bytes(std::span(text)));
+}
+
+HubFile large_file() {
+  return {"m.safetensors",
+          static_cast<std::int64_t>(kContent.size()),
+          std::string(40, 'a'),
+          sha256(kContent),
+          {}};
+}
+
+std::string head_of(const HubFile& file, std::vector<std::string> more = {}) {
+  more.push_back("X-Repo-Commit: " + kCommit);
+  more.push_back("X-Linked-Size: " + std::to_string(file.bytes));
+  more.push_back("X-Linked-Etag: \"" + file.etag() + "\"");
+  return http_answer(200, more, "");
+}
+
+// The asked range of the content as a 206, or all of it.
+std::string ranged(const AskedRequest& request, const std::string& content) {
+  const std::string range = request.header("range");
+  if (range.empty()) return http_answer(200, {}, content);
+  const std::size_t first = std::stoul(range.substr(6)), dash = range.find('-');
+  const std::size_t last = dash + 1 < range.size()
+                               ? std::min<std::size_t>(std::stoul(range.substr(dash + 1)), content.size() - 1)
+                               : content.size() - 1;
+  return http_answer(206,
+                     {"Content-Range: bytes " + std::to_string(first) + "-" + std::to_string(last) + "/" +
+                      std::to_string(content.size())},
+                     content.substr(first, last - first + 1));
+}
+
+class Download : public ::testing::Test {
+ protected:
+  // HEAD is answered for `file`; GET by `get`.
+  Status fetch(const HubFile& file, const ScriptedHub::Script& get) {
+    ScriptedHub hub(
+        [&](const AskedRequest& request) { return request.method == "HEAD" ? head_of(file) : get(request); });
+    settings = hub.settings(scratch.path());
+    const HubCache cache = this->cache();
+    Status done = fetch_files(settings, cache, {"org/name", kCommit, {file}, {}});
+    requests = hub.requests();
+    return done;
+  }
+  HubCache cache() const { return {scratch.path(), "org/name", true}; }
+  std::string arrived(const HubFile& file) const {
+    const std::string path = cache().file(kCommit, file.path);
+    return path.empty() ? "absent" : read_file(path).value_or("unreadable");
+  }
+
+  ScratchFolder scratch;
+  HubSettings settings;
+  std::vector<AskedRequest> requests;
+};
+
+TEST_F(Download, AFileArrivesAsBlobAndLink) {
+  const HubFile file = large_file();
+  const Status done = fetch(file, [](const AskedRequest& request) { return ranged(request, kContent); });
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(arrived(file), kContent);
+  const std::string folder = scratch.path() + "/models--org--name";
+  EXPECT_EQ(std::filesystem::read_symlink(folder + "/snapshots/" + kCommit + "/m.safetensors"),
+            "../../blobs/" + file.sha256);
+  EXPECT_TRUE(std::filesystem::exists(scratch.path() + "/CACHEDIR.TAG"));
+  EXPECT_EQ(requests[0].header("accept-encoding"), "identity");
+  ASSERT_TRUE(fetch(file, [](const AskedRequest&) { return http_answer(500, {}, ""); }));
+  EXPECT_TRUE(requests.empty());  // it is here already
+}
+
+TEST_F(Download, ACutAnswerIsResumed) {
+  const HubFile file = large_file();
+  int gets = 0;
+  const Status done = fetch(file, [&](const AskedRequest& request) {
+    if (++gets == 1)
+      return http_answer(200, {"Content-Length: " + std::to_string(kContent.size())}, kContent.substr(0, 20));
+    return ranged(request, kContent);
+  });
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(arrived(file), kContent);
+  EXPECT_EQ(requests.back().header("range"), "bytes=20-");
+}
+
+TEST_F(Download, APartOfAnEarlierRunIsResumed) {
+  const HubFile file = large_file();
+  scratch.write("models--org--name/blobs/" + file.sha256 + ".12345678.incomplete", kContent.substr(0, 7));
+  ASSERT_TRUE(fetch(file, [](const AskedRequest& request) { return ranged(request, kContent); }));
+  EXPECT_EQ(requests.back().header("range"), "bytes=7-");
+  EXPECT_EQ(arrived(file), kContent);
+}
+
+TEST_F(Download, ADamagedPartOfAnEarlierRunIsFetchedOnceMore) {
+  const HubFile file = large_file();
+  scratch.write("models--org--name/blobs/" + file.sha256 + ".12345678.incomplete", "garbage");
+  ASSERT_TRUE(fetch(file, [](const AskedRequest& request) { return ranged(request, kContent); }));
+  EXPECT_EQ(arrived(file), kContent);
+}
+
+TEST_F(Download, AServerThatIgnoresTheRangeIsTakenFromItsStart) {
+  const HubFile file = large_file();
+  scratch.write("models--org--name/blobs/" + file.sha256 + ".12345678.incomplete", kContent.substr(0, 7));
+  ASSERT_TRUE(fetch(file, [](const AskedRequest&) { return http_answer(200, {}, kContent); }));
+  EXPECT_EQ(arrived(file), kContent);
+}
+
+TEST_F(Download, ARefusedRangeBeginsAgain) {
+  const HubFile file = large_file();
+  scratch.write("models--org--name/blobs/" + file.sha256 + ".12345678.incomplete", kContent.substr(0, 7));
+  ASSERT_TRUE(fetch(file, [](const AskedRequest& request) {
+    return request.header("range").empty() ? http_answer(200, {}, kContent) : http_answer(416, {}, "");
+  }));
+  EXPECT_EQ(arrived(file), kContent);
+}
+
+TEST_F(Download, WrongBytesNeverBecomeVisible) {
+  const HubFile file = large_file();
+  std::string other = kContent;
+  other[3] = 'X';
+  for (const std::string& content : {other, kContent.substr(1), kContent + "more"}) {
+    const Status done = fetch(file, [&](const AskedRequest&) { return http_answer(200, {}, content); });
+    ASSERT_FALSE(done) << content;
+    EXPECT_EQ(done.error().code, ErrorCode::kNetwork);
+    EXPECT_EQ(arrived(file), "absent");
+    EXPECT_FALSE(std::filesystem::exists(cache().blob(file.sha256)));
+  }
+}
+
+TEST_F(Download, AnotherRangeThanTheAskedOneIsRefused) {
+  const HubFile file = large_file();
+  scratch.write("models--org--name/blobs/" + file.sha256 + ".12345678.incomplete", kContent.substr(0, 7));
+  const Status done = fetch(file, [](const AskedRequest&) {
+    return http_answer(206, {"Content-Range: bytes 3-49/50"}, kContent.substr(3));
+  });
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find("another range"), std::string::npos) << done.error().message;
+}
+
+TEST_F(Download, SmallFilesAreCheckedByGitsDigest) {
+  // `printf hello | git hash-object --stdin`
+  HubFile file{"a/b.txt", 5, "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0", {}, {}};
+  ASSERT_TRUE(fetch(file, [](const AskedRequest&) { return http_answer(200, {}, "hello"); }));
+  EXPECT_EQ(arrived(file), "hello");
+  file.path = "c.txt";
+  file.git_oid[0] = 'c';
+  EXPECT_FALSE(fetch(file, [](const AskedRequest&) { return http_answer(200, {}, "hello"); }));
+}
+
+TEST_F(Download, WithoutLinksTheSnapshotHoldsTheFile) {
+  const HubFile file = large_file();
+  ScriptedHub hub([&](const AskedRequest& request) {
+    return request.method == "HEAD" ? head_of(file) : ranged(request, kContent);
+  });
+  const HubCache plain(scratch.path(), "org/name", false);
+  ASSERT_TRUE(fetch_files(hub.settings(scratch.path()), plain, {"org/name", kCommit, {file}, {}}));
+  EXPECT_FALSE(std::filesystem::is_symlink(plain.file(kCommit, file.path)));
+  EXPECT_EQ(arrived(file), kContent);
+}
+
+TEST(HubClient, TheTokenStaysOnTheHub) {
+  const HubFile file = large_file();
+  ScriptedHub store([](const AskedRequest& request) { return ranged(request, kContent); });
+  ScriptedHub hub([&](const AskedRequest&) {
+    return http_answer(302,
+                       {"X-Repo-Commit: " + kCommit, "X-Linked-Size: " + std::to_string(file.bytes),
+                        "X-Linked-Etag: \"" + file.sha256 + "\"", "Location: " + store.url() + "/f?sig=1"},
+                       "");
+  });
+  const ScratchFolder scratch;
+  HubSettings settings = hub.settings(scratch.path());
+  settings.token = "hf_secret";
+  HubClient client(settings);
+  const auto head = client.head({"org/name", kCommit, file.path});
+  ASSERT_TRUE(head) << head.error().message;
+  const auto text = client.range(*head, 4, 10, {"org/name", kCommit, file.path});
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, kContent.substr(4, 7));
+  EXPECT_EQ(hub.requests()[0].header("authorization"), "Bearer hf_secret");
+  EXPECT_EQ(store.requests()[0].header("authorization"), "");
+  EXPECT_EQ(store.requests()[0].path, "/f?sig=1");
+}
+
+TEST(HubClient, ATokenThatWasDroppedStaysDropped) {
+  std::string hub_url;
+  ScriptedHub store(
+      [&](const AskedRequest&) { return http_answer(302, {"Location: " + hub_url + "/back"}, ""); });
+  ScriptedHub hub([&](const AskedRequest& request) {
+    if (request.path == "/back") return http_answer(200, {}, "x");
+    return http_answer(302, {"Location: " + store.url() + "/f"}, "");
+  });
+  hub_url = hub.url();
+  HubSettings settings = hub.settings("");
+  settings.token = "hf_secret";
+  HubClient client(settings);
+  client.bytes(*parse_url(hub_url + "/start"), 0, -1, {},
+               [](std::int64_t, std::string_view) { return true; });
+  for (const AskedRequest& request : hub.requests())
+    EXPECT_EQ(request.header("authorization"), request.path == "/back" ? "" : "Bearer hf_secret");
+}
+
+TEST(HubClient, RedirectsAreBoundedAndStayOnHttp) {
+  for (const char* location : {"/again", "file:///etc/passwd", "gopher://x/"}) {
+    ScriptedHub hub(
+        [&](const AskedRequest&) { return http_answer(307, {std::string("Location: ") + location}, ""); });
+    HubClient client(hub.settings(""));
+    const auto head = client.head({"org/name", "main", "config.json"});
+    ASSERT_FALSE(head) << location;
+    EXPECT_EQ(head.error().code, ErrorCode::kNetwork);
+    EXPECT_LE(hub.requests().size(), 9u);
+  }
+}
+
+struct RefusalCase {
+  int status;
+  std::vector<std::string> headers;
+  Refusal kind;
+  const char* advice;  // part of message or fix
+};
+
+TEST(HubClient, EachRefusalHasItsOwnAdvice) {
+  const std::vector<RefusalCase> cases = {
+      {404, {"X-Error-Code: RevisionNotFound"}, Refusal::kNoRevision, "has no revision \"main\""},
+      {404, {"X-Error-Code: EntryNotFound"}, Refusal::kNoEntry, "has no file"},
+      {403, {"X-Error-Code: GatedRepo"}, Refusal::kGated, "accept the terms at"},
+      {401, {"X-Error-Code: GatedRepo"}, Refusal::kGated, "accept the terms at"},
+      {404, {"X-Error-Code: RepoNotFound"}, Refusal::kNoRepo, "private"},
+      {401, {}, Refusal::kNoRepo, "HF_TOKEN"},
+      {401,
+       {"X-Error-Message: Invalid credentials in Authorization header"},
+       Refusal::kBadToken,
+       "valid token"},
+      {403, {"X-Error-Message: Access to this resource is disabled."}, Refusal::kDisabled, "disabled"},
+      {403, {}, Refusal::kForbidden, "read access"},
+      {429, {"RateLimit: \"api\";r=0;t=55"}, Refusal::kRateLimited, "wait 55 s"},
+      {429, {"Retry-After: 7"}, Refusal::kRateLimited, "wait 7 s"},
+      {503, {}, Refusal::kServer, "later"},
+      {418, {}, Refusal::kOther, "418"},
+  };
+  for (const RefusalCase& one : cases) {
+    ScriptedHub hub([&](const AskedRequest&) { return http_answer(one.status, one.headers, ""); });
+    HubClient client(hub.settings(""));
+    Refusal kind = Refusal::kOther;
+    const auto answer = client.json("/api/models/org/name", {"org/name", "main", "x.json"}, &kind);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(kind, one.kind) << one.status;
+    EXPECT_EQ(answer.error().code, ErrorCode::kNetwork);
+    const std::string said = answer.error().message + " | " + answer.error().fix;
+    EXPECT_NE(said.find(one.advice), std::string::npos) << said;
+  }
+}
+
+TEST(HubClient, WhatAServerSaysIsMadeHarmless) {
+  ScriptedHub hub([](const AskedRequest& request) {
+    return http_answer(418, {}, "no\x1b[31m " + request.header("authorization"));
+  });
+  HubSettings settings = hub.settings("");
+  settings.token = "hf_secret";
+  HubClient client(settings);
+  const auto answer = client.json("/api/models/org/name", {"org/name", "", ""});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().message.find("hf_secret"), std::string::npos);
+  EXPECT_EQ(answer.error().message.find('\x1b'), std::string::npos);
+}
+
+TEST(HubClient, ABusyHubIsAskedAgainWithinBounds) {
+  int asked = 0;
+  ScriptedHub hub([&](const AskedRequest&) {
+    return ++asked < 3 ? http_answer(503, {"RateLimit: \"api\";r=499;t=299"}, "")
+                       : http_answer(200, {}, "{\"a\":1}");
+  });
+  HubClient client(hub.settings(""));
+  ASSERT_TRUE(client.json("/api/x", {"org/name", "", ""}));
+  EXPECT_EQ(asked, 3);
+  ScriptedHub limit([&](const AskedRequest&) { return http_answer(429, {"Retry-After: 3600"}, ""); });
+  HubClient patient(limit.settings(""));
+  EXPECT_FALSE(patient.json("/api/x", {"org/name", "", ""}));
+  EXPECT_EQ(limit.requests().size(), 1u);  // an hour is more than anybody waits
+}
+
+TEST(HubClient, AMirrorThatDropsTheHubsHeadersIsNamed) {
+  ScriptedHub hub([](const AskedRequest&) { return http_answer(200, {"ETag: \"x\""}, "<html>"); });
+  HubClient client(hub.settings(""));
+  Refusal kind = Refusal::kOther;
+  const auto head = client.head({"org/name", "main", "config.json"}, &kind);
+  ASSERT_FALSE(head);
+  EXPECT_EQ(kind, Refusal::kNotAHub);
+  EXPECT_NE(head.error().message.find("X-Repo-Commit"), std::string::npos);
+  const auto json = client.json("/api/models/org/name", {"org/name", "", ""}, &kind);
+  ASSERT_FALSE(json);
+  EXPECT_EQ(kind, Refusal::kNotAHub);
+}
+
+TEST(HubClient, WeakAndQuotedEtagsAreTheSame) {
+  const std::string sha1(40, 'b');
+  ScriptedHub hub([&](const AskedRequest&) {
+    return http_answer(200, {"X-Repo-Commit: " + kCommit, "ETag: W/\"" + sha1 + "\"", "Content-Length: 12"},
+                       "");
+  });
+  HubClient client(hub.settings(""));
+  const auto head = client.head({"org/name", "refs/pr/1", "a b.json"});
+  ASSERT_TRUE(head) << head.error().message;
+  EXPECT_EQ(head->etag, sha1);
+  EXPECT_EQ(head->size, 12);
+  EXPECT_EQ(hub.requests()[0].path, "/org/name/resolve/refs%2Fpr%2F1/a%20b.json");
+}
+
+TEST(HubClient, NobodyThereIsSaidSoon) {
+  HubSettings settings;
+  settings.endpoint = "http://127.0.0.1:1";
+  settings.first_pause = std::chrono::milliseconds(1);
+  HubClient client(settings);
+  Refusal kind = Refusal::kOther;
+  const auto answer = client.json("/api/x", {"org/name", "", ""}, &kind);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(kind, Refusal::kNetwork);
+  settings.endpoint = "ftp://x";
+  EXPECT_EQ(HubClient(settings).json("/api/x", {"org/name", "", ""}).error().code, ErrorCode::kUsage);
+}
+
+}  // namespace
+}  // namespace plimsoll::artifact

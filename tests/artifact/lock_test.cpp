@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lock records: written, read back, refused, and held against folders.
+#include "artifact/lock.h"
+
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "tests/artifact/scripted_hub.h"
+
+namespace plimsoll::artifact {
+namespace {
+
+using testing::ScratchFolder;
+
+constexpr const char* kConfig = R"({"model_type":"llama","hidden_size":8})";
+
+std::string sha256(std::string_view text) {
+  return sha256_hex(std::as_bytes(std::span(text)));
+}
+
+LockRecord record() {
+  LockRecord record;
+  record.repo = "org/name";
+  record.revision = "main";
+  record.commit = std::string(40, 'a');
+  record.files = {
+      {"config.json", static_cast<std::int64_t>(std::string_view(kConfig).size()), sha256(kConfig)}};
+  record.license = "mit";
+  record.generation_config = Json::object({{"temperature", 0.6}});
+  record.max_model_len = 4096;
+  return record;
+}
+
+TEST(Lock, WhatIsWrittenReadsBack) {
+  const Json document = to_json(record());
+  EXPECT_EQ(document["schema"], Json("plimsoll.lock/1"));
+  EXPECT_TRUE(document["engine"]["name"].is_null());
+  EXPECT_TRUE(document["engine"]["image_digest"].is_null());
+  const auto again = read_lock(document, "x.lock");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(to_json(*again), document);
+}
+
+TEST(Lock, WhatIsNoRecordIsRefusedWithItsPlace) {
+  const std::vector<std::pair<const char*, Json>> faults = {
+      {"schema", "plimsoll.lock/2"},
+      {"schema", Json()},
+      {"repo", "name"},
+      {"repo", "org/name@main"},
+      {"repo", "../../x/y"},
+      {"commit", "main"},
+      {"commit", std::string(40, 'A')},
+      {"files", Json()},
+      {"files", Json(Json::Array{Json::object({{"path", "../x"}, {"bytes", 1}})})},
+      {"files", Json(Json::Array{Json::object({{"path", "/etc/x"}, {"bytes", 1}})})},
+      {"files", Json(Json::Array{Json::object({{"path", "x"}, {"bytes", -1}})})},
+      {"files", Json(Json::Array{Json::object({{"path", "x"}})})},
+      {"files", Json(Json::Array{Json::object({{"path", "x"}, {"bytes", 1}, {"sha256", "12"}})})},
+      {"files", Json(Json::Array{3})},
+      {"max_model_len", "long"},
+      {"max_model_len", 0},
+  };
+  for (const auto& [key, value] : faults) {
+    Json document = to_json(record());
+    document.set(key, value);
+    const auto read = read_lock(document, "x.lock");
+    ASSERT_FALSE(read) << key << " " << dump(value);
+    EXPECT_EQ(read.error().code, ErrorCode::kMalformed);
+    EXPECT_NE(read.error().where.find(key), std::string::npos) << read.error().where;
+  }
+  EXPECT_FALSE(read_lock(Json(3), "x"));
+}
+
+TEST(Lock, ARecordIsToldFromAConfigWhateverItsName) {
+  const ScratchFolder folder;
+  EXPECT_TRUE(is_lock_file(folder.write("model.lock", dump_pretty(to_json(record())))));
+  EXPECT_TRUE(is_lock_file(folder.write("x.json", dump(to_json(record())))));
+  EXPECT_FALSE(is_lock_file(folder.write("config.json", kConfig)));
+  EXPECT_FALSE(is_lock_file(folder.write("note.txt", "see plimsoll.lock/1")));
+  EXPECT_FALSE(is_lock_file(folder.path()));
+  EXPECT_FALSE(is_lock_file(folder.path() + "/none"));
+}
+
+Findings held(const ScratchFolder& folder, const LockRecord& lock, bool reads_files) {
+  const std::string path = folder.path() + ".lock";
+  EXPECT_TRUE(write_file(path, dump_pretty(to_json(lock))));
+  const auto artifact = open(folder.path(), {.lock = path, .checks_digests = reads_files});
+  EXPECT_TRUE(artifact);
+  std::remove(path.c_str());
+  Findings found;
+  if (!artifact) return found;
+  for (const Finding& finding : (*artifact)->findings())
+    if (finding.id == "LOCK_MISMATCH") found.push_back(finding);
+  return found;
+}
+
+TEST(Lock, TheLockedFolderIsSound) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  folder.write("more.txt", "files that are not locked do not count");
+  EXPECT_TRUE(held(folder, record(), true).empty());
+}
+
+TEST(Lock, SizeAbsenceAndContentAreToldApart) {
+  const ScratchFolder folder;
+  folder.write("config.json", std::string(kConfig) + " ");
+  LockRecord lock = record();
+  lock.files.push_back({"tokenizer.json", 5, {}});
+  const Findings findings = held(folder, lock, false);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].where, "config.json");
+  EXPECT_EQ(findings[0].level, FindingLevel::kError);
+  EXPECT_NE(findings[0].message.find("38 bytes, the file has 39"), std::string::npos) << findings[0].message;
+  EXPECT_NE(findings[1].message.find("absent"), std::string::npos);
+}
+
+TEST(Lock, AnotherContentOfTheSameSizeShowsWhenFilesAreRead) {
+  const ScratchFolder folder;
+  std::string other = kConfig;
+  other[other.size() - 2] = '9';
+  folder.write("config.json", other);
+  EXPECT_TRUE(held(folder, record(), false).empty());
+  const Findings findings = held(folder, record(), true);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].message.find(sha256(other)), std::string::npos);
+}
+
+TEST(Lock, TheTemplatesDigestIsThatOfItsText) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  EXPECT_EQ(chat_template_digest(**open(folder.path())), "");
+  folder.write("tokenizer_config.json", R"({"chat_template":"{{ a }}"})");
+  EXPECT_EQ(chat_template_digest(**open(folder.path())), sha256("{{ a }}"));
+  folder.write("tokenizer_config.json",
+               R"({"chat_template":[{"name":"default","template":"d"},{"name":"rag","template":"r"}]})");
+  EXPECT_EQ(chat_template_digest(**open(folder.path())), sha256("d"));
+  folder.write("chat_template.jinja", "{{ file }}");
+  EXPECT_EQ(chat_template_digest(**open(folder.path())), sha256("{{ file }}"));
+}
+
+}  // namespace
+}  // namespace plimsoll::artifact

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters by the config alone against what transformers built from the same configs on the meta device:
+// every row of golden/configs whose truth is exact or counted so. Rows without such a truth are printed.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "model/model.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::model {
+namespace {
+
+using Row = std::map<std::string, std::string>;
+
+std::vector<std::string> cells(const std::string& line) {
+  std::vector<std::string> result;
+  std::stringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, '\t');) result.push_back(cell);
+  return result;
+}
+
+std::vector<Row> truth() {
+  std::ifstream file(testing::golden_path("configs/models_truth.tsv"));
+  std::string line;
+  std::getline(file, line);
+  const auto names = cells(line);
+  std::vector<Row> rows;
+  while (std::getline(file, line)) {
+    const auto values = cells(line);
+    Row row;
+    for (std::size_t i = 0; i < std::min(names.size(), values.size()); ++i) row[names[i]] = values[i];
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string folder_of(std::string model) {
+  if (const std::size_t slash = model.find('/'); slash != std::string::npos) model.replace(slash, 1, "__");
+  return testing::golden_path("configs/" + model + "/config.json");
+}
+
+TEST(PublishedConfigs, GiveTheParametersThatTransformersBuilt) {
+  int counted = 0;
+  for (const Row& row : truth()) {
+    const std::string& model = row.at("model");
+    SCOPED_TRACE(model);
+    if (!std::filesystem::exists(folder_of(model))) continue;
+    const auto artifact = artifact::open(folder_of(model));
+    ASSERT_TRUE(artifact) << artifact.error().describe();
+    const auto spec = read_spec(**artifact);
+    if (!spec) {
+      ADD_FAILURE() << spec.error().describe();
+      continue;
+    }
+    const auto total = count_parameters(*spec);
+    const std::string& expected = row.at("params_meta(transformers_5.24)");
+    if (expected.empty()) {
+      std::cout << model << " (" << row.at("model_type") << "): " << row.at("truth_use")
+                << ", transformers builds none of it; counted "
+                << (total ? std::to_string(*total) : std::string("nothing")) << "\n";
+      continue;
+    }
+    EXPECT_EQ(total ? std::to_string(*total) : "nothing", expected);
+    ++counted;
+  }
+  EXPECT_GT(counted, 0);
+}
+
+}  // namespace
+}  // namespace plimsoll::model
