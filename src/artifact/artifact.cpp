@@ -37,7 +37,8 @@ std::string_view to_string(FileRole role) {
 
 std::int64_t Tensor::elements() const {
   std::int64_t product = 1;
-  for (const std::int64_t dimension : shape) product = checked_product(product, dimension).value_or(0);
+  for (const std::int64_t dimension : shape)
+    if (__builtin_mul_overflow(product, dimension, &product)) product = 0;
   return product;
 }
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/shape.h"
 #include "base/dtype.h"
 #include "base/finding.h"
 #include "base/json.h"
@@ -49,11 +50,10 @@ struct File {
 };
 
 struct Tensor {
-  std::string name;  // as the file spells it
+  std::string_view name;  // as the file spells it; the artifact owns the text
   DType dtype = DType::kF32;
-  std::vector<std::int64_t>
-      shape;     // outermost first, as safetensors; GGUF's dimensions are reversed into this order
   int file = 0;  // index into files()
+  Shape shape;   // outermost first, as safetensors; GGUF's dimensions are reversed into this order
   std::int64_t offset_bytes = 0;  // from the start of the file
   std::int64_t bytes = 0;
   std::int64_t elements() const;
@@ -102,6 +102,13 @@ class Artifact {
   /// Errors: kMalformed when the file is absent or ends before the tensor does; kUnsupported without
   /// has_tensor_bytes().
   virtual Result<std::span<const std::byte>> data(const Tensor& tensor) const = 0;
+
+  /// The bytes of `part`, which data() gave, are not needed now: they stay readable, but need not stay in
+  /// memory. For readers of whole models.
+  virtual void release(std::span<const std::byte> part) const { (void)part; }
+
+  /// metadata.total_size of the folder's shard index; nothing without one.
+  virtual std::optional<std::int64_t> index_total_size_bytes() const { return std::nullopt; }
 
   /// Faults of files, headers, index and so on; `inspect` adds the ones that need more knowledge.
   virtual const Findings& findings() const = 0;

@@ -66,6 +66,10 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+bool is_lfs_pointer(std::span<const std::byte> bytes) {
+  return as_text(bytes.first(std::min<std::size_t>(bytes.size(), 1024))).starts_with(kLfsMagic);
+}
+
 bool looks_like_pickle(std::span<const std::byte> bytes) {
   const std::string_view text = as_text(bytes.first(std::min<std::size_t>(bytes.size(), 1024)));
   if (text.size() > 8 && text[8] == '{') return false;  // a safetensors header may have such a length
@@ -86,7 +90,8 @@ std::optional<Finding> foreign_content(std::span<const std::byte> bytes, std::st
   if (text.starts_with(kLfsMagic)) {
     finding.id = "LFS_POINTER";
     const auto size = lfs_size(text);
-    finding.message = fmt::format("this is a Git LFS pointer, not weights; it stands for {} bytes",
+    finding.message = fmt::format("this is a Git LFS pointer, not {}; it stands for {} bytes",
+                                  role_of(path) == FileRole::kWeights ? "weights" : "the file itself",
                                   size ? std::to_string(*size) : "an unknown number of");
     finding.fix = "run `git lfs pull` in the repository, or download the file from the hub";
     return finding;

@@ -21,6 +21,9 @@ std::string_view as_text(std::span<const std::byte> bytes);
 /// something else that can be recognised; nothing otherwise.
 std::optional<Finding> foreign_content(std::span<const std::byte> bytes, std::string_view path);
 
+/// True for a Git LFS pointer; `foreign_content` says which.
+bool is_lfs_pointer(std::span<const std::byte> bytes);
+
 /// True when the bytes begin as a Python pickle does, bare or inside a zip archive.
 bool looks_like_pickle(std::span<const std::byte> bytes);
 

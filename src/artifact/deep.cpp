@@ -2,13 +2,19 @@
 // The checks that read every tensor.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "artifact/artifact.h"
+#include "artifact/store.h"
 
 namespace plimsoll::artifact {
 namespace {
+
+// What is looked at before its pages are given back.
+constexpr std::int64_t kStepBytes = 16 * kMiB;
 
 struct NonFinite {
   std::int64_t nan = 0, infinite = 0;
@@ -36,6 +42,41 @@ NonFinite count_e4m3(std::span<const std::byte> data) {
   return found;
 }
 
+// All bits set is E8M0's "not a number"; the FNUZ kinds use the pattern of -0 for it.
+NonFinite count_bytes(std::span<const std::byte> data, std::byte nan) {
+  return {std::count(data.begin(), data.end(), nan), 0};
+}
+
+// Block types keep their values in integers and 16-bit scales, which stand at these places of a block.
+struct Scales {
+  DType dtype;
+  std::array<int, 2> at;  // -1: there is no second
+};
+constexpr std::array<Scales, 20> kScales{{
+    {DType::kQ4_0, {0, -1}},   {DType::kQ4_1, {0, 2}},   {DType::kQ5_0, {0, -1}},   {DType::kQ5_1, {0, 2}},
+    {DType::kQ8_0, {0, -1}},   {DType::kQ2K, {80, 82}},  {DType::kQ3K, {108, -1}},  {DType::kQ4K, {0, 2}},
+    {DType::kQ5K, {0, 2}},     {DType::kQ6K, {208, -1}}, {DType::kIQ2XXS, {0, -1}}, {DType::kIQ2XS, {0, -1}},
+    {DType::kIQ3XXS, {0, -1}}, {DType::kIQ1S, {0, -1}},  {DType::kIQ4NL, {0, -1}},  {DType::kIQ3S, {0, -1}},
+    {DType::kIQ2S, {0, -1}},   {DType::kIQ4XS, {0, -1}}, {DType::kTQ1_0, {52, -1}}, {DType::kTQ2_0, {64, -1}},
+}};
+
+NonFinite count_scales(DType dtype, std::span<const std::byte> data) {
+  NonFinite sum;
+  const auto row =
+      std::find_if(kScales.begin(), kScales.end(), [&](const Scales& s) { return s.dtype == dtype; });
+  if (row == kScales.end()) return sum;
+  const auto block = static_cast<std::size_t>(info(dtype).block_bytes);
+  for (std::size_t begin = 0; begin + block <= data.size(); begin += block)
+    for (const int at : row->at) {
+      if (at < 0) continue;
+      const NonFinite found =
+          count<std::uint16_t>(data.subspan(begin + static_cast<std::size_t>(at), 2), 0x7C00, 0x03FF);
+      sum.nan += found.nan;
+      sum.infinite += found.infinite;
+    }
+  return sum;
+}
+
 NonFinite count_non_finite(DType dtype, std::span<const std::byte> data) {
   switch (dtype) {
     case DType::kBF16:
@@ -50,9 +91,32 @@ NonFinite count_non_finite(DType dtype, std::span<const std::byte> data) {
       return count<std::uint8_t>(data, 0x7C, 0x03);
     case DType::kF8E4M3:
       return count_e4m3(data);
+    case DType::kC64:  // two of these
+      return count<std::uint32_t>(data, 0x7F800000, 0x007FFFFF);
+    case DType::kF8E8M0:
+      return count_bytes(data, std::byte{0xFF});
+    case DType::kF8E4M3FNUZ:
+    case DType::kF8E5M2FNUZ:
+      return count_bytes(data, std::byte{0x80});
     default:
-      return {};  // integers have none; block types keep their values in integers
+      return count_scales(dtype, data);  // integers have none
   }
+}
+
+// In steps, each given back, so that a model larger than the memory can be read.
+NonFinite count_in_steps(const Artifact& artifact, DType dtype, std::span<const std::byte> data) {
+  NonFinite sum;
+  const auto whole_blocks =
+      static_cast<std::size_t>(kStepBytes / info(dtype).block_bytes * info(dtype).block_bytes);
+  while (!data.empty()) {
+    const auto step = data.first(std::min(data.size(), whole_blocks));
+    const NonFinite found = count_non_finite(dtype, step);
+    sum.nan += found.nan;
+    sum.infinite += found.infinite;
+    artifact.release(step);
+    data = data.subspan(step.size());
+  }
+  return sum;
 }
 
 }  // namespace
@@ -66,7 +130,7 @@ Findings deep_findings(const Artifact& artifact) {
   for (const Tensor& tensor : artifact.tensors()) {
     const auto data = artifact.data(tensor);
     if (!data) continue;
-    const NonFinite found = count_non_finite(tensor.dtype, *data);
+    const NonFinite found = count_in_steps(artifact, tensor.dtype, *data);
     if (found.nan == 0 && found.infinite == 0) continue;
     findings.push_back(
         {artifact.form() == Form::kGguf ? "GGUF_NONFINITE" : "ST_NONFINITE", FindingLevel::kError,
@@ -75,6 +139,8 @@ Findings deep_findings(const Artifact& artifact) {
          fmt::format("{} NaN and {} Inf among {} values", found.nan, found.infinite, tensor.elements()),
          "the weights are damaged: download or convert them again"});
   }
+  // Only what open() makes knows digests; an artifact of headers alone has no bytes to check.
+  if (const auto* stored = dynamic_cast<const StoredArtifact*>(&artifact)) stored->check_digests(findings);
   return findings;
 }
 

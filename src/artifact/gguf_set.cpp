@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
-#include <unordered_set>
 #include <utility>
 
+#include "artifact/finding_list.h"
 #include "artifact/gguf.h"
 #include "artifact/shard_name.h"
+#include "artifact/tensor_merge.h"
 #include "artifact/weights_files.h"
 
 namespace plimsoll::artifact {
@@ -25,7 +26,9 @@ class SetReader {
   // `names` are those of one model that exist, in the order of the parts.
   void read(const std::vector<std::string>& names) {
     parts_.form = Form::kGguf;
-    for (const std::string& name : names) read_part(name);
+    std::vector<GgufHeader> headers;
+    for (const std::string& name : names) headers.push_back(read_part(name));
+    merge(names, headers);
     if (const auto shard = shard_name(names.front()); shard && shard->count > 1)
       check_complete(*shard, names);
     const Json& architecture = parts_.config["general.architecture"];
@@ -40,26 +43,35 @@ class SetReader {
                                std::move(message), "download or convert the file again"});
   }
 
-  void read_part(const std::string& name) {
+  GgufHeader read_part(const std::string& name) {
     const int file = find_file(parts_.files, name);
     auto mapped = MappedFile::open(folder_.empty() ? name : folder_ + "/" + name);
     if (!mapped) {
       add("FILE_UNREADABLE", name, mapped.error().message);
-      return;
+      return {};
     }
-    GgufHeader header = read_gguf(mapped->bytes(), name, parts_.findings);
+    GgufHeader header = read_gguf({mapped->bytes(), name, {}, &*mapped}, parts_.findings);
     parts_.mappings.emplace(file, std::move(*mapped));
     check_number(name, header);
-    for (Tensor& tensor : header.tensors) {
-      if (!names_.insert(tensor.name).second) {
-        add("GGUF_DUP_TENSOR", name + ": " + tensor.name, "an earlier part holds a tensor of this name");
-        continue;
-      }
-      tensor.file = file;
-      parts_.tensors.push_back(std::move(tensor));
-    }
+    for (Tensor& tensor : header.tensors) tensor.file = file;
     has_readable_ |= header.is_readable;
     if (parts_.config.is_null()) parts_.config = std::move(header.metadata);
+    return header;
+  }
+
+  void merge(const std::vector<std::string>& names, std::vector<GgufHeader>& headers) {
+    std::size_t count = 0;
+    for (const GgufHeader& header : headers) count += header.tensors.size();
+    TensorMerge merge(parts_, count);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      FindingList findings(names[i], parts_.findings);
+      for (std::size_t j = 0; j < headers[i].tensors.size(); ++j) {
+        const std::string_view name = headers[i].tensors[j].name;
+        if (merge.add(std::move(headers[i].tensors[j]), headers[i].hashes[j]))
+          findings.add("GGUF_DUP_TENSOR", name,
+                       fmt::format("an earlier part holds a tensor of the name \"{}\" too", name));
+      }
+    }
   }
 
   void check_number(const std::string& name, const GgufHeader& header) {
@@ -89,7 +101,6 @@ class SetReader {
 
   std::string folder_;
   ArtifactParts& parts_;
-  std::unordered_set<std::string> names_;
   bool has_readable_ = false;
 };
 
@@ -125,6 +136,10 @@ bool read_folder_gguf(const std::vector<std::string>& names, ArtifactParts& part
   }
   SetReader(parts.folder, parts).read(set);
   return true;
+}
+
+void read_gguf_files(const std::vector<std::string>& names, ArtifactParts& parts) {
+  SetReader(parts.folder, parts).read(names);
 }
 
 void read_lone_gguf(const std::string& path, ArtifactParts& parts) {

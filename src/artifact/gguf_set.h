@@ -14,6 +14,9 @@ namespace plimsoll::artifact {
 /// are told and the first is taken. Returns true.
 bool read_folder_gguf(const std::vector<std::string>& names, ArtifactParts& parts);
 
+/// Reads these files, which parts.files lists, as the parts of one model.
+void read_gguf_files(const std::vector<std::string>& names, ArtifactParts& parts);
+
 /// Reads the GGUF file at `path`, or the whole set when its name is a split's; lists the files in `parts`.
 void read_lone_gguf(const std::string& path, ArtifactParts& parts);
 

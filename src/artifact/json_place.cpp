@@ -7,6 +7,8 @@
 namespace plimsoll::artifact {
 namespace {
 
+constexpr std::size_t kMaxLevels = 1000;
+
 enum class Expect { kValue, kValueOrClose, kKey, kKeyOrClose, kColon, kCommaOrClose, kEnd };
 
 class Scanner {
@@ -59,6 +61,7 @@ class Scanner {
 
   bool value(char c, Expect& expect) {
     if (c == '{' || c == '[') {
+      if (open_.size() == kMaxLevels) return false;
       open_.push_back(c);
       ++at_;
       expect = c == '{' ? Expect::kKeyOrClose : Expect::kValueOrClose;
@@ -114,13 +117,17 @@ class Scanner {
 
 }  // namespace
 
+TextPlace place_in(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const std::size_t newline = before.rfind('\n');
+  return {offset, static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')) + 1,
+          newline == std::string_view::npos ? offset + 1 : offset - newline};
+}
+
 std::optional<TextPlace> json_fault(std::string_view text) {
   const std::size_t offset = Scanner(text).run();
   if (offset == std::string_view::npos) return std::nullopt;
-  const std::string_view before = text.substr(0, offset);
-  const std::size_t newline = before.rfind('\n');
-  return TextPlace{offset, static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')) + 1,
-                   newline == std::string_view::npos ? offset + 1 : offset - newline};
+  return place_in(text, offset);
 }
 
 }  // namespace plimsoll::artifact

@@ -15,8 +15,12 @@ struct TextPlace {
   std::size_t column = 1;  // in bytes, from 1
 };
 
+/// Line and column of a byte of `text`.
+TextPlace place_in(std::string_view text, std::size_t offset);
+
 /// The first place at which `text` cannot be the beginning of a JSON document; its end when it is cut off;
 /// nothing when its structure is sound.
+/// More than 1,000 levels are a fault: no reader takes them.
 std::optional<TextPlace> json_fault(std::string_view text);
 
 }  // namespace plimsoll::artifact

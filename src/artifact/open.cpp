@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +13,8 @@
 #include "artifact/content.h"
 #include "artifact/folder.h"
 #include "artifact/gguf_set.h"
+#include "artifact/json_place.h"
+#include "artifact/ollama.h"
 #include "artifact/open_folder.h"
 #include "artifact/store.h"
 #include "artifact/weights_files.h"
@@ -22,11 +26,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxConfigBytes = 64 * kMiB;
+constexpr std::int64_t kMaxConfigBytes = 4 * kMiB;  // the longest published ones have some 300 KB
+constexpr std::int64_t kMaxPointerBytes = 1024;     // pointers have about 130
+constexpr std::string_view kOllama = "ollama:";
 constexpr const char* kTaken =
-    "give a model folder, a .gguf file, a config.json, a tokenizer file, a lock record, or "
-    "org/name[@revision] of a "
-    "hub";
+    "give a model folder, a .gguf file, a config.json, a tokenizer file, a lock record, ollama:NAME, or "
+    "org/name[@revision] of a hub";
 
 void add(ArtifactParts& parts, std::string id, FindingLevel level, FindingKind kind, std::string where,
          std::string message, std::string fix = {}) {
@@ -48,10 +53,30 @@ void take_config(JsonFile file, const std::string& name, ArtifactParts& parts) {
   parts.config = std::move(file.value);
 }
 
+// Files other than weights that were cloned without Git LFS; the readers of weights look themselves.
+void note_pointers(ArtifactParts& parts) {
+  for (const File& file : parts.files) {
+    if (file.bytes.value > kMaxPointerBytes || file.role == FileRole::kWeights ||
+        file.role == FileRole::kIndex || file.role == FileRole::kOther || file.role == FileRole::kCode)
+      continue;
+    const auto text = read_file(parts.folder + "/" + file.path, kMaxPointerBytes);
+    if (!text || !is_lfs_pointer(std::as_bytes(std::span(*text)))) continue;
+    if (auto finding = foreign_content(std::as_bytes(std::span(*text)), file.path))
+      parts.findings.push_back(std::move(*finding));
+  }
+}
+
+bool has_pointer_finding(const ArtifactParts& parts, const std::string& name) {
+  return std::any_of(parts.findings.begin(), parts.findings.end(), [&](const Finding& finding) {
+    return finding.id == "LFS_POINTER" && finding.where.starts_with(name + ":");
+  });
+}
+
 void read_folder_config(ArtifactParts& parts) {
   const std::string name = "config.json";
   if (find_file(parts.files, name) < 0) return;
   auto file = read_json_with_bom(parts.folder + "/" + name, kMaxConfigBytes);
+  if (has_pointer_finding(parts, name)) return;
   if (!file || !file->value.is_object()) {
     const std::string where = file ? name : file.error().where;
     const std::size_t at = where.find(name);
@@ -73,7 +98,7 @@ void note_missing(ArtifactParts& parts) {
         "download config.json");
   const bool has_weights_finding =
       std::any_of(parts.findings.begin(), parts.findings.end(),
-                  [](const Finding& f) { return f.id == "PICKLE_ONLY" || f.id == "LINK_DANGLING"; });
+                  [](const Finding& f) { return f.id.starts_with("PICKLE_") || f.id == "LINK_DANGLING"; });
   if (parts.form == Form::kConfigOnly && !has_weights_finding)
     add(parts, "WEIGHTS_ABSENT", kInfo, FindingKind::kCheckFailed, "config.json",
         "there are no weights here; sizes are computed from the config");
@@ -100,6 +125,7 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
   const bool has_tokenizer = std::any_of(parts.files.begin(), parts.files.end(),
                                          [](const File& f) { return f.role == FileRole::kTokenizer; });
   parts.form = !has_config && has_tokenizer ? Form::kTokenizerOnly : Form::kConfigOnly;
+  note_pointers(parts);
   read_folder_weights(parts);
   if (parts.form != Form::kGguf) read_folder_config(parts);
   note_missing(parts);
@@ -136,6 +162,12 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
   parts.files.push_back({name, Bytes(size), role_of(name)});
+  if (size <= kMaxPointerBytes)
+    if (const auto text = read_file(model, kMaxPointerBytes);
+        text && is_lfs_pointer(std::as_bytes(std::span(*text))))
+      return fail(ErrorCode::kMalformed,
+                  "LFS_POINTER: " + foreign_content(std::as_bytes(std::span(*text)), name)->message, model,
+                  "run `git lfs pull` in the repository, or download the file from the hub");
   if (name.ends_with(".model") || name.ends_with(".tiktoken")) {
     parts.form = Form::kTokenizerOnly;
     return std::make_shared<StoredArtifact>(std::move(parts));
@@ -162,6 +194,7 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
 }  // namespace
 
 Result<std::shared_ptr<const Artifact>> open_path(const std::string& model) {
+  if (model.starts_with(kOllama)) return open_ollama(model, std::string_view(model).substr(kOllama.size()));
   std::error_code error;
   const fs::file_status status = fs::status(model, error);
   if (fs::is_directory(status)) return open_folder(model);

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <unordered_set>
+#include <numeric>
+#include <utility>
 
 #include "artifact/content.h"
-#include "base/json.h"
-#include "base/units.h"
+#include "artifact/finding_list.h"
+#include "artifact/json_scan.h"
+#include "artifact/name_table.h"
+#include "artifact/safetensors_entry.h"
 #include "base/utf8.h"
 
 namespace plimsoll::artifact {
@@ -17,233 +19,251 @@ namespace {
 
 constexpr std::int64_t kLengthField = 8;               // little-endian u64 before the header
 constexpr std::int64_t kMaxHeaderBytes = 100'000'000;  // the reference reader's own limit
-constexpr std::size_t kMaxRank = 64;                   // far above any model; bounds a hostile shape
+// The largest published models have some 300,000 tensors over a hundred files; bounds memory.
+constexpr std::size_t kMaxTensors = 196'608;
+constexpr std::size_t kLeastEntry = 50;  // bytes of the shortest tensor's entry in a header
+// Pages of a header are given back in steps of this; names are looked at again only where hashes are equal.
+constexpr std::size_t kReleaseStep = std::size_t{8} << 20;
+constexpr std::size_t kUtf8Window = std::size_t{1} << 20;
 
 class Reader {
  public:
-  Reader(std::span<const std::byte> file, std::string_view path, Findings& findings)
-      : file_(file), path_(path), findings_(findings) {}
+  Reader(const HeaderSource& source, Findings& findings)
+      : source_(source), findings_(std::string(source.path), findings) {}
 
   SafetensorsHeader read() {
-    SafetensorsHeader header;
     const auto length = header_length();
-    if (!length) return header;
-    const std::string_view text = as_text(file_.subspan(kLengthField, static_cast<std::size_t>(*length)));
+    if (!length) return std::move(header_);
+    text_ = as_text(source_.bytes.subspan(kLengthField, static_cast<std::size_t>(*length)));
     data_start_ = kLengthField + *length;
-    if (!is_valid_utf8(text)) {
-      add("ST_HEADER_UTF8", "byte 8", "the header is not UTF-8");
-      return header;
-    }
-    if (text.empty() || text[0] != '{') {
-      add("ST_HEADER_JSON", "byte 8", "the header is not a JSON object: it does not begin with '{'");
-      return header;
-    }
-    const auto json = parse_json(text, path_, {.max_depth = 8, .allow_bare_constants = false});
-    if (!json || !json->is_object()) {
-      add("ST_HEADER_JSON", "byte 8",
-          "the header is not a JSON object: " + (json ? std::string("another value") : json.error().message));
-      return header;
-    }
-    header.is_readable = true;
+    names_.reserve(std::min(text_.size() / kLeastEntry + 1, kMaxTensors));
+    header_.tensors.reserve(names_.capacity());
+    header_.hashes.reserve(names_.capacity());
+    table_.reset(names_.capacity());
+    JsonScan scan(text_);
+    if (!read_members(scan)) return std::move(header_);
+    header_.is_readable = true;
     if (data_start_ % 8 != 0)
-      add("ST_ALIGNMENT", "byte 0",
-          fmt::format(
-              "tensor data starts at byte {}, which is not a multiple of 8: mapped values are misaligned",
-              data_start_),
+      findings_.add(
+          "ST_ALIGNMENT", "byte 0",
+          fmt::format("tensor data starts at byte {}, which is not a multiple of 8: mapped values are "
+                      "misaligned",
+                      data_start_),
           FindingLevel::kWarning, "save the file again with a current safetensors");
-    read_members(*json, header);
-    check_ranges(header.tensors);
-    return header;
+    sort_by_offset();
+    check_ranges();
+    return std::move(header_);
   }
 
  private:
-  void add(std::string id, std::string_view place, std::string message,
-           FindingLevel level = FindingLevel::kError,
-           std::string fix = "download or convert the file again") {
-    findings_.push_back({std::move(id), level, FindingKind::kMalformed, fmt::format("{}: {}", path_, place),
-                         std::move(message), std::move(fix)});
+  std::int64_t file_size() const {
+    return source_.file_bytes.value_or(static_cast<std::int64_t>(source_.bytes.size()));
   }
 
   std::optional<std::int64_t> header_length() {
-    const auto size = static_cast<std::int64_t>(file_.size());
-    if (size < kLengthField) {
-      add("ST_TOO_SMALL", "byte 0",
-          fmt::format("the file has {} bytes, less than the 8-byte header length", size));
+    const auto size = file_size();
+    if (size < kLengthField || source_.bytes.size() < kLengthField) {
+      findings_.add("ST_TOO_SMALL", "byte 0",
+                    fmt::format("the file has {} bytes, less than the 8-byte header length", size));
       return std::nullopt;
     }
     std::uint64_t length = 0;
     for (int i = 7; i >= 0; --i)
-      length = length << 8 | std::to_integer<std::uint64_t>(file_[static_cast<std::size_t>(i)]);
+      length = length << 8 | std::to_integer<std::uint64_t>(source_.bytes[static_cast<std::size_t>(i)]);
     if (length > static_cast<std::uint64_t>(kMaxHeaderBytes)) {
-      add("ST_HEADER_LEN", "byte 0",
-          fmt::format("the header length is {}, more than the {} that readers take", length,
-                      kMaxHeaderBytes));
+      findings_.add("ST_HEADER_LEN", "byte 0",
+                    fmt::format("the header length is {}, more than the {} that readers take", length,
+                                kMaxHeaderBytes));
       return std::nullopt;
     }
-    if (static_cast<std::int64_t>(length) > size - kLengthField) {
-      add("ST_HEADER_LEN", "byte 0",
-          fmt::format("the header length is {}, but only {} bytes follow it", length, size - kLengthField));
+    if (length > source_.bytes.size() - kLengthField) {
+      findings_.add("ST_HEADER_LEN", "byte 0",
+                    fmt::format("the header length is {}, but only {} bytes follow it", length,
+                                source_.bytes.size() - kLengthField));
       return std::nullopt;
     }
     return static_cast<std::int64_t>(length);
   }
 
-  void read_members(const Json& json, SafetensorsHeader& header) {
-    std::unordered_set<std::string_view> seen;
-    header.tensors.reserve(json.size());
-    for (const auto& [name, value] : json.members()) {
-      if (!seen.insert(name).second) {
-        add("ST_DUP_KEY", name, fmt::format("the header names \"{}\" twice", name));
-        has_left_out_ = true;
-        continue;
-      }
-      if (name == "__metadata__") {
-        read_metadata(value, header);
-        continue;
-      }
-      if (auto tensor = read_tensor(name, value))
-        header.tensors.push_back(std::move(*tensor));
-      else
-        has_left_out_ = true;
-    }
-    std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const Tensor& a, const Tensor& b) {
-      return std::pair(a.offset_bytes, a.bytes) < std::pair(b.offset_bytes, b.bytes);
-    });
+  // Tells where the header stops being JSON. Always false.
+  bool not_json(const JsonScan& scan, std::string_view reason) {
+    const std::size_t at = scan.position();
+    const std::string place = fmt::format("byte {}", kLengthField + static_cast<std::int64_t>(at));
+    // The reference reader looks at the encoding first; here as far as a person would look.
+    const std::string_view near = text_.substr(0, at + kUtf8Window);
+    const bool is_cut = near.size() < text_.size();
+    if (scan.is_bad_utf8() || (!is_cut && at < kUtf8Window && !is_valid_utf8(near)))
+      findings_.add("ST_HEADER_UTF8", place, "the header is not UTF-8");
+    else
+      findings_.add("ST_HEADER_JSON", place,
+                    fmt::format("the header is not a JSON object: {} at byte {} of the file",
+                                reason.empty() ? std::string_view("bad syntax") : reason,
+                                kLengthField + static_cast<std::int64_t>(at)));
+    return false;
   }
 
-  void read_metadata(const Json& value, SafetensorsHeader& header) {
-    if (!value.is_object()) {
-      add("ST_METADATA", "__metadata__", "__metadata__ is not an object of strings");
-      return;
+  bool read_members(JsonScan& scan) {
+    if (text_.empty() || text_.front() != '{') return not_json(scan, "it does not begin with '{'");
+    scan.take('{');
+    if (!scan.take('}')) {
+      do {
+        if (names_.size() == kMaxTensors) {
+          findings_.add("ST_COUNT", "byte 8",
+                        fmt::format("the header names more than {} tensors; no model does", kMaxTensors));
+          return false;
+        }
+        if (!read_member(scan)) return not_json(scan, scan.reason());
+        release_pages(scan.position());
+      } while (scan.take(','));
+      if (!scan.take('}')) return not_json(scan, "bad syntax");
     }
-    for (const auto& [key, text] : value.members()) {
-      if (const auto* string = text.as_string())
-        header.metadata.emplace_back(key, *string);
-      else
-        add("ST_METADATA", "__metadata__",
-            fmt::format("__metadata__ maps \"{}\" to something that is not a string", key));
-    }
+    scan.skip_space();
+    return scan.is_at_end() || not_json(scan, "text behind the object");
   }
 
-  std::optional<Tensor> read_tensor(const std::string& name, const Json& value) {
-    const std::string* spelling = value["dtype"].as_string();
-    const auto dtype = spelling ? dtype_from_safetensors(*spelling) : std::nullopt;
-    if (!dtype) {
-      add("ST_DTYPE", name, fmt::format("unknown dtype {}", dump(value["dtype"])));
-      return std::nullopt;
+  void release_pages(std::size_t position) {
+    if (position - released_ < kReleaseStep || !source_.mapping) return;
+    source_.mapping->release(source_.bytes.subspan(kLengthField + released_, position - released_));
+    released_ = position;
+  }
+
+  bool read_member(JsonScan& scan) {
+    std::string_view name;
+    if (const auto plain = scan.plain_string()) {
+      name = *plain;
+    } else {
+      std::string spelled;
+      if (!scan.string(spelled)) return false;
+      name = header_.spelled.emplace_back(std::move(spelled));
     }
-    Tensor tensor;
-    tensor.name = name;
-    tensor.dtype = *dtype;
-    const auto bytes = read_shape(name, value["shape"], tensor);
-    const auto range = read_offsets(name, value["data_offsets"]);
-    if (!bytes || !range) return std::nullopt;
-    tensor.offset_bytes = data_start_ + range->first;
-    tensor.bytes = range->second - range->first;
-    if (tensor.bytes != bytes->value) {
-      add("ST_SIZE_MISMATCH", name,
-          fmt::format("shape x dtype = {} bytes, its range in the file = {} bytes", bytes->value,
-                      tensor.bytes));
+    if (!scan.take(':')) return false;
+    const std::uint64_t hash = hash_of(name);
+    const bool is_new = !table_.insert(hash, static_cast<std::uint32_t>(names_.size()),
+                                       [&](std::uint32_t other) { return names_[other] == name; });
+    names_.push_back(name);
+    if (!is_new) {
+      findings_.add("ST_DUP_KEY", name, fmt::format("the header names \"{}\" twice", name));
       has_left_out_ = true;
-      tensor.bytes = std::min(tensor.bytes, bytes->value);  // counted as stored, never more than is there
+      return scan.value(kEntryDepth).has_value();
     }
-    return tensor;
+    if (name == "__metadata__") return read_metadata(scan);
+    const JsonScan before = scan;
+    header_.tensors.emplace_back();
+    if (entries_.read_plain(scan, data_start_, header_.tensors.back())) {
+      header_.tensors.back().name = name;
+      header_.hashes.push_back(hash);
+      return true;
+    }
+    header_.tensors.pop_back();
+    scan = before;
+    const auto text = scan.value(kEntryDepth);
+    if (!text) return false;
+    OddEntry odd = read_odd_entry(name, *text, data_start_, findings_);
+    has_left_out_ |= odd.is_incomplete;
+    if (odd.tensor) {
+      odd.tensor->name = name;
+      header_.tensors.push_back(std::move(*odd.tensor));
+      header_.hashes.push_back(hash);
+    }
+    return true;
   }
 
-  std::optional<Bytes> read_shape(const std::string& name, const Json& shape, Tensor& tensor) {
-    if (!shape.is_array() || shape.size() > kMaxRank) {
-      add("ST_SHAPE", name, "the shape is not a list of dimensions");
-      return std::nullopt;
+  bool read_metadata(JsonScan& scan) {
+    if (scan.peek() != '{') {
+      findings_.add("ST_METADATA", "__metadata__", "__metadata__ is not an object of strings");
+      return scan.value(kEntryDepth).has_value();
     }
-    std::optional<std::int64_t> elements = 1;
-    for (const Json& item : shape.items()) {
-      if (!item.is_integer() && !item.is_double()) {
-        add("ST_SHAPE", name, fmt::format("the shape holds {}, not a number", dump(item)));
-        return std::nullopt;
-      }
-      const auto dimension = item.as_integer();
-      if (!dimension || *dimension < 0) {
-        add("ST_SHAPE", name,
-            fmt::format("the shape holds {}: not a whole number from 0 to 2^63-1", dump(item)));
-        return std::nullopt;
-      }
-      tensor.shape.push_back(*dimension);
-      if (elements) elements = checked_product(*elements, *dimension);
-    }
-    if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) elements = 0;
-    const auto bytes = elements ? stored_bytes(tensor.dtype, *elements) : std::nullopt;
-    if (!bytes)
-      add("ST_SHAPE_OVERFLOW", name,
-          "the product of the dimensions does not fit 63 bits of bytes: " + dump(shape));
-    return bytes;
+    scan.take('{');
+    if (scan.take('}')) return true;
+    do {
+      const auto key = scan.value(1);
+      if (!key || key->front() != '"' || !scan.take(':')) return false;
+      const auto value = scan.value(kEntryDepth);
+      if (!value) return false;
+      if (value->front() != '"')
+        findings_.add(
+            "ST_METADATA", "__metadata__",
+            fmt::format("__metadata__ maps {} to something that is not a string", key->substr(0, 80)));
+      release_pages(scan.position());
+    } while (scan.take(','));
+    return scan.take('}');
   }
 
-  // Offsets from the start of the data section: [begin, end).
-  std::optional<std::pair<std::int64_t, std::int64_t>> read_offsets(const std::string& name,
-                                                                    const Json& offsets) {
-    std::optional<std::int64_t> begin, end;
-    if (offsets.size() == 2 && offsets.is_array()) {
-      begin = offsets.items()[0].as_integer();
-      end = offsets.items()[1].as_integer();
+  // Writers list tensors by offset as a rule; then this is one look.
+  void sort_by_offset() {
+    auto& tensors = header_.tensors;
+    const auto place = [](const Tensor& tensor) { return std::pair(tensor.offset_bytes, tensor.bytes); };
+    if (std::is_sorted(tensors.begin(), tensors.end(),
+                       [&](const Tensor& a, const Tensor& b) { return place(a) < place(b); }))
+      return;
+    std::vector<std::uint32_t> order(tensors.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return place(tensors[a]) < place(tensors[b]); });
+    std::vector<Tensor> sorted;
+    std::vector<std::uint64_t> hashes;
+    sorted.reserve(order.size());
+    hashes.reserve(order.size());
+    for (const std::uint32_t index : order) {
+      sorted.push_back(std::move(tensors[index]));
+      hashes.push_back(header_.hashes[index]);
     }
-    if (!begin || !end || *begin < 0 || *end < *begin) {
-      add("ST_OFFSETS", name,
-          fmt::format("data_offsets {} are not [begin, end] with 0 <= begin <= end", dump(offsets)));
-      return std::nullopt;
-    }
-    if (!checked_sum(*end, data_start_)) {
-      add("ST_OFFSETS", name, fmt::format("data_offsets {} do not fit 63 bits", dump(offsets)));
-      return std::nullopt;
-    }
-    return std::pair(*begin, *end);
+    tensors = std::move(sorted);
+    header_.hashes = std::move(hashes);
   }
 
   // The format wants the tensors to cover the data section once, without holes.
-  void check_ranges(const std::vector<Tensor>& tensors) {
+  void check_ranges() {
     std::int64_t covered = data_start_;
     const Tensor* last = nullptr;
-    for (const Tensor& tensor : tensors) {
+    for (const Tensor& tensor : header_.tensors) {
       if (tensor.bytes == 0) continue;
       if (tensor.offset_bytes < covered && last)
-        add("ST_OVERLAP", tensor.name,
-            fmt::format("\"{}\" begins at byte {}, inside \"{}\", which ends at byte {}", tensor.name,
-                        tensor.offset_bytes, last->name, covered));
+        findings_.add("ST_OVERLAP", tensor.name,
+                      fmt::format("\"{}\" begins at byte {}, inside \"{}\", which ends at byte {}",
+                                  tensor.name, tensor.offset_bytes, last->name, covered));
       else if (tensor.offset_bytes > covered && !has_left_out_)
-        add("ST_HOLE", tensor.name,
-            fmt::format("{} bytes before \"{}\" belong to no tensor", tensor.offset_bytes - covered,
-                        tensor.name));
+        findings_.add("ST_HOLE", tensor.name,
+                      fmt::format("{} bytes before \"{}\" belong to no tensor", tensor.offset_bytes - covered,
+                                  tensor.name));
       if (tensor.offset_bytes + tensor.bytes > covered) {
         covered = tensor.offset_bytes + tensor.bytes;
         last = &tensor;
       }
     }
-    const auto size = static_cast<std::int64_t>(file_.size());
+    const auto size = file_size();
     if (covered > size)
-      add("ST_TRUNCATED", fmt::format("byte {}", size),
+      findings_.add(
+          "ST_TRUNCATED", fmt::format("byte {}", size),
           fmt::format("the file ends {} bytes before the last tensor does: {} bytes found, {} expected",
                       covered - size, size, covered));
     else if (covered < size && !has_left_out_)
-      add("ST_TRAILING", fmt::format("byte {}", covered),
+      findings_.add(
+          "ST_TRAILING", fmt::format("byte {}", covered),
           fmt::format("{} bytes after the last tensor are not covered by any tensor", size - covered));
   }
 
-  std::span<const std::byte> file_;
-  std::string_view path_;
-  Findings& findings_;
+  HeaderSource source_;
+  FindingList findings_;
+  SafetensorsHeader header_;
+  std::string_view text_;
   std::int64_t data_start_ = 0;
+  std::size_t released_ = 0;
+  std::vector<std::string_view> names_;  // of all members, also those left out
+  NameTable table_;                      // numbers are places in names_
+  PlainEntries entries_;
   // Holes mean nothing when a tensor was left out, or cut short, because of a fault of its own.
   bool has_left_out_ = false;
 };
 
 }  // namespace
 
-SafetensorsHeader read_safetensors(std::span<const std::byte> file, std::string_view path,
-                                   Findings& findings) {
-  if (auto foreign = foreign_content(file, path)) {
+SafetensorsHeader read_safetensors(const HeaderSource& source, Findings& findings) {
+  if (auto foreign = foreign_content(source.bytes, source.path)) {
     findings.push_back(std::move(*foreign));
     return {};
   }
-  return Reader(file, path, findings).read();
+  return Reader(source, findings).read();
 }
 
 }  // namespace plimsoll::artifact

@@ -1,32 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does the header of one safetensors file say, and does it keep the format's rules?
-// Reads the length field and the JSON header of a mapped file, never tensor data. Pure; the result owns its
-// strings. Format and ids of findings: docs/formats/safetensors.md.
+// Reads the length field and the JSON header, never tensor data, in one pass. Pure; names are views into the
+// bytes that were given, or into the result where the file spells them with escapes.
+// Format and ids of findings: docs/formats/safetensors.md.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "artifact/artifact.h"
 #include "base/finding.h"
+#include "base/mapped_file.h"
 
 namespace plimsoll::artifact {
 
 struct SafetensorsHeader {
-  bool is_readable = false;     // the header is JSON; tensors that break a rule alone are left out
-  std::vector<Tensor> tensors;  // by offset; `file` is left 0
-  std::vector<std::pair<std::string, std::string>> metadata;
+  bool is_readable = false;           // the header is JSON; tensors that break a rule alone are left out
+  std::vector<Tensor> tensors;        // by offset; `file` is left 0
+  std::vector<std::uint64_t> hashes;  // hash_of the name, per tensor
+  std::list<std::string> spelled;     // names that the file spells with escapes; tensors view them
 };
 
-/// Reads the header of the file whose bytes are given. Everything wrong is appended to `findings`, with
-/// `path` as the place. Tensors whose range leaves the file are listed all the same (the header still counts
-/// them); reading their data fails.
-SafetensorsHeader read_safetensors(std::span<const std::byte> file, std::string_view path,
-                                   Findings& findings);
+struct HeaderSource {
+  std::span<const std::byte> bytes;        // the file, or its beginning with the whole header
+  std::string_view path;                   // place of findings
+  std::optional<std::int64_t> file_bytes;  // where `bytes` is only the beginning
+  const MappedFile* mapping = nullptr;     // whose `bytes` are: pages of a very long header are given back
+};
+
+/// Reads the header of a file. Everything wrong is appended to `findings`. Tensors whose range leaves the
+/// file are listed all the same (the header still counts them); reading their data fails.
+SafetensorsHeader read_safetensors(const HeaderSource& source, Findings& findings);
 
 }  // namespace plimsoll::artifact

@@ -4,29 +4,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "artifact/folder.h"
+#include "artifact/index_text.h"
+#include "artifact/tensor_merge.h"
 #include "artifact/weights_files.h"
-#include "base/units.h"
 
 namespace plimsoll::artifact {
 namespace {
 
-constexpr std::int64_t kMaxIndexBytes = 256 * kMiB;
 constexpr std::size_t kNamesShown = 5;
+constexpr int kNotHere = -1;
 
 // Names with one fault in common, told in one finding however many there are.
 struct Names {
-  std::vector<std::string> names;
+  std::vector<std::string> shown;
+  std::size_t count = 0;
+  void add(std::string_view name) {
+    if (++count <= kNamesShown) shown.emplace_back(name.substr(0, 512));
+  }
   std::string list() const {
     std::string text;
-    for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) text += (i ? ", " : "") + names[i];
-    if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
+    for (const std::string& name : shown) text += (text.empty() ? "" : ", ") + name;
+    if (count > shown.size()) text += fmt::format(" and {} more", count - shown.size());
     return text;
   }
 };
@@ -36,102 +38,183 @@ class IndexReader {
   IndexReader(const std::string& index, ArtifactParts& parts) : index_(index), parts_(parts) {}
 
   std::vector<std::string> read() {
-    auto json = read_json_with_bom(parts_.folder + "/" + index_, kMaxIndexBytes);
-    if (!json || !json->value["weight_map"].is_object()) {
-      add("IDX_JSON", FindingLevel::kError, FindingKind::kMalformed,
-          json ? std::string("the index has no object \"weight_map\"") : json.error().message,
-          "download it again");
-      return {};
-    }
-    read_weight_map(json->value["weight_map"]);
-    for (const std::string& shard : shards_) read_shard(shard);
-    check_map();
-    check_total(json->value["metadata"]["total_size"]);
-    std::vector<std::string> read;
-    for (const auto& shard : shards_)
-      if (find_file(parts_.files, shard) >= 0) read.push_back(shard);
-    return read;
+    auto text = read_index_text(parts_.folder + "/" + index_, index_, parts_.findings);
+    if (!text) return {};
+    map_ = std::move(*text);
+    parts_.index_total_size_bytes = map_.total_size.as_integer();
+    tell_refused();
+    const std::vector<std::string> present = present_shards();
+    read_shards(present);
+    match();
+    tell_repeated();
+    tell_map();
+    check_total(map_.total_size);
+    return present;
   }
 
  private:
+  // A stretch of parts_.tensors that one shard gave, and where the next of its tensors is looked for first.
+  struct Shard {
+    int file = kNotHere;
+    bool is_readable = false;
+    std::uint32_t next = 0;
+    std::size_t num_listed = 0;
+  };
+
   void add(std::string id, FindingLevel level, FindingKind kind, std::string message, std::string fix = {}) {
     parts_.findings.push_back({std::move(id), level, kind, index_, std::move(message), std::move(fix)});
   }
 
-  void read_weight_map(const Json& map) {
+  void tell_refused() {
+    is_complete_ = map_.refused_values.empty();
     Names refused;
-    for (const auto& [tensor, value] : map.members()) {
-      const std::string* shard = value.as_string();
-      if (!shard || !is_inside(*shard)) {
-        const std::string shown = dump(value);
-        if (std::find(refused.names.begin(), refused.names.end(), shown) == refused.names.end())
-          refused.names.push_back(shown);
-        is_complete_ = false;
-        refused_tensors_.insert(tensor);
+    for (const std::string& value : map_.refused_values) refused.add(value);
+    if (refused.count != 0)
+      add("IDX_PATH", FindingLevel::kError, FindingKind::kMalformed,
+          fmt::format("the index names {}: only relative names inside the folder are followed",
+                      refused.list()),
+          "an index names files of its own folder");
+  }
+
+  void tell_repeated() {
+    if (map_.num_repeated != 0)
+      add("IDX_DUP_KEY", FindingLevel::kWarning, FindingKind::kCheckFailed,
+          fmt::format(
+              "the index gives {} keys more than once, the first of them \"{}\"; Python takes the last",
+              map_.num_repeated, map_.first_repeated),
+          "write the index again");
+  }
+
+  // Sorted by name, so that tensors come in the order of the files.
+  std::vector<std::string> present_shards() {
+    shards_.resize(map_.shards.size());
+    for (const auto& entry : map_.entries) ++shards_[entry.shard].num_listed;
+    std::vector<std::pair<std::string, std::size_t>> order;
+    for (std::size_t i = 0; i < map_.shards.size(); ++i)
+      if (shards_[i].num_listed > 0) order.emplace_back(map_.shards[i], i);
+    std::sort(order.begin(), order.end());
+    std::vector<std::string> present;
+    Names absent;
+    std::size_t num_tensors = 0;
+    for (const auto& [name, number] : order) {
+      shards_[number].file = find_sorted_file(name);
+      if (shards_[number].file != kNotHere) {
+        present.push_back(name);
+        present_.push_back(number);
         continue;
       }
-      shards_.insert(*shard);
-      shard_of_.insert_or_assign(tensor, *shard);
+      absent.add(fmt::format("{} ({} tensors)", name, shards_[number].num_listed));
+      num_tensors += shards_[number].num_listed;
     }
-    if (!refused.names.empty())
-      add("IDX_PATH", FindingLevel::kError, FindingKind::kMalformed,
-          fmt::format("weight_map leads out of the model folder: {}; refused before any open",
-                      refused.list()),
-          "the index must name files of its own folder");
-  }
-
-  void read_shard(const std::string& shard) {
-    const int file = find_file(parts_.files, shard);
-    if (file < 0) {
+    if (absent.count != 0)
       add("IDX_ABSENT_SHARD", FindingLevel::kError, FindingKind::kMalformed,
-          fmt::format("the index names {}, which is not in the folder", shard), "download the missing file");
-      unreadable_.insert(shard);
-      return;
-    }
-    SafetensorsHeader header = read_safetensors_file(parts_, file);
-    if (!header.is_readable) unreadable_.insert(shard);
-    for (Tensor& tensor : header.tensors) take(std::move(tensor), shard);
+          fmt::format("the index names {} with {} tensors in all, not in the folder: {}",
+                      absent.count == 1 ? "a file" : std::to_string(absent.count) + " files", num_tensors,
+                      absent.list()),
+          "download the missing files");
+    return present;
   }
 
-  // A tensor in two shards is counted once: where the index says, else where it is met first.
-  void take(Tensor tensor, const std::string& shard) {
-    const auto mapped = shard_of_.find(tensor.name);
-    if (mapped == shard_of_.end() && !refused_tensors_.contains(tensor.name))
-      unlisted_.names.push_back(tensor.name);
-    const auto [known, is_new] = position_.emplace(tensor.name, parts_.tensors.size());
-    if (is_new) {
-      parts_.tensors.push_back(std::move(tensor));
-      return;
-    }
-    doubled_.names.push_back(tensor.name);
-    if (mapped != shard_of_.end() && mapped->second == shard)
-      parts_.tensors[known->second] = std::move(tensor);
+  // list_folder sorts by path.
+  int find_sorted_file(std::string_view name) const {
+    const auto found =
+        std::lower_bound(parts_.files.begin(), parts_.files.end(), name,
+                         [](const File& file, std::string_view path) { return file.path < path; });
+    return found == parts_.files.end() || found->path != name
+               ? kNotHere
+               : static_cast<int>(found - parts_.files.begin());
   }
 
-  void check_map() {
-    Names absent, elsewhere;
-    for (const auto& [tensor, shard] : shard_of_) {
-      const auto found = position_.find(tensor);
-      if (found == position_.end()) {
-        if (!unreadable_.contains(shard)) absent.names.push_back(tensor);
-        is_complete_ = false;
-      } else if (parts_.files[static_cast<std::size_t>(parts_.tensors[found->second].file)].path != shard &&
-                 !unreadable_.contains(shard)) {
-        elsewhere.names.push_back(tensor);
+  void read_shards(const std::vector<std::string>& present) {
+    auto headers = read_safetensors_files(parts_, present);
+    std::size_t count = 0;
+    for (const SafetensorsHeader& header : headers) count += header.tensors.size();
+    TensorMerge merge(parts_, count);
+    for (std::size_t i = 0; i < present.size(); ++i) {
+      Shard& shard = shards_[present_[i]];
+      shard.is_readable = headers[i].is_readable;
+      shard.next = static_cast<std::uint32_t>(parts_.tensors.size());
+      for (std::size_t j = 0; j < headers[i].tensors.size(); ++j) {
+        Tensor& tensor = headers[i].tensors[j];
+        const auto earlier = merge.add(std::move(tensor), headers[i].hashes[j]);
+        if (!earlier) continue;
+        doubled_.add(tensor.name);
+        others_.emplace_back(*earlier, std::move(tensor));
       }
     }
+  }
+
+  // The tensor of this name, looked for first where its shard's last one was.
+  std::optional<std::uint32_t> place_of(std::string_view name, Shard& shard) {
+    auto& tensors = parts_.tensors;
+    if (shard.next < tensors.size() && tensors[shard.next].name == name) return shard.next++;
+    const auto found =
+        parts_.names.find(hash_of(name), [&](std::uint32_t place) { return tensors[place].name == name; });
+    if (found) shard.next = *found + 1;
+    return found;
+  }
+
+  // Repeated keys are rare: they are looked for when a tensor is met twice, or not at all.
+  void match() {
+    // A tensor in two shards is counted once: where the index says, else where it is met first.
+    std::sort(others_.begin(), others_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (match_entries()) return;
+    const std::size_t before = map_.entries.size();
+    map_.keep_last_of_repeated();
+    if (map_.entries.size() < before) match_entries();
+  }
+
+  // False when an entry has no tensor, or one that an earlier entry has.
+  bool match_entries() {
+    bool is_one_to_one = true;
+    absent_ = elsewhere_ = Names{};
+    listed_.assign(parts_.tensors.size(), false);
+    for (const auto& entry : map_.entries) {
+      Shard& shard = shards_[entry.shard];
+      const auto place = place_of(entry.tensor, shard);
+      const bool is_told = shard.file == kNotHere || !shard.is_readable;  // the shard's own fault
+      if (!place) {
+        if (!is_told) absent_.add(entry.tensor);
+        is_complete_ = is_one_to_one = false;
+        continue;
+      }
+      is_one_to_one = is_one_to_one && !listed_[*place];
+      listed_[*place] = true;
+      if (parts_.tensors[*place].file != shard.file && !take_other(*place, shard.file) && !is_told)
+        elsewhere_.add(entry.tensor);
+    }
+    return is_one_to_one;
+  }
+
+  // Puts the copy of a doubled tensor that lies in `file` in the place of the first one.
+  bool take_other(std::uint32_t place, int file) {
+    for (auto other = std::lower_bound(others_.begin(), others_.end(), place,
+                                       [](const auto& pair, std::uint32_t at) { return pair.first < at; });
+         other != others_.end() && other->first == place; ++other) {
+      if (other->second.file != file) continue;
+      parts_.tensors[place] = other->second;
+      return true;
+    }
+    return false;
+  }
+
+  void tell_map() {
     using enum FindingLevel;
     const auto kind = FindingKind::kCheckFailed;
-    if (!absent.names.empty())
+    Names unlisted;
+    for (std::size_t i = 0; i < parts_.tensors.size(); ++i)
+      if (!listed_[i] && !map_.refused_tensors.contains(parts_.tensors[i].name))
+        unlisted.add(parts_.tensors[i].name);
+    if (absent_.count != 0)
       add("IDX_ABSENT_TENSOR", kError, kind,
-          fmt::format("no shard holds {}, which the index names", absent.list()));
-    if (!elsewhere.names.empty())
+          fmt::format("no shard holds {}, which the index names", absent_.list()));
+    if (elsewhere_.count != 0)
       add("IDX_WRONG_SHARD", kError, kind,
-          fmt::format("the index names the wrong shard for {}", elsewhere.list()), "write the index again");
-    if (!unlisted_.names.empty())
+          fmt::format("the index names the wrong shard for {}", elsewhere_.list()), "write the index again");
+    if (unlisted.count != 0)
       add("IDX_UNLISTED_TENSOR", kWarning, kind,
-          fmt::format("the shards hold {}, which the index does not list", unlisted_.list()));
-    if (!doubled_.names.empty())
+          fmt::format("the shards hold {}, which the index does not list", unlisted.list()));
+    if (doubled_.count != 0)
       add("IDX_DUP_TENSOR", kWarning, kind,
           fmt::format("more than one shard holds {}; counted once", doubled_.list()));
   }
@@ -142,11 +225,14 @@ class IndexReader {
           "the index has no metadata.total_size; sizes come from the shards' headers");
       return;
     }
-    if (!is_complete_ || !unreadable_.empty()) return;  // those faults are told already
+    const bool has_unreadable = std::any_of(shards_.begin(), shards_.end(), [](const Shard& shard) {
+      return shard.num_listed > 0 && (shard.file == kNotHere || !shard.is_readable);
+    });
+    if (!is_complete_ || has_unreadable) return;  // those faults are told already
     std::int64_t listed = 0, all = 0;
-    for (const Tensor& tensor : parts_.tensors) {
-      all += tensor.bytes;
-      if (shard_of_.contains(tensor.name)) listed += tensor.bytes;
+    for (std::size_t i = 0; i < parts_.tensors.size(); ++i) {
+      all += parts_.tensors[i].bytes;
+      if (listed_[i]) listed += parts_.tensors[i].bytes;
     }
     const auto stated = total.as_integer();
     if (!stated || (*stated != listed && *stated != all))
@@ -157,12 +243,13 @@ class IndexReader {
 
   std::string index_;
   ArtifactParts& parts_;
-  std::set<std::string> shards_;
-  std::map<std::string, std::string> shard_of_;
-  std::set<std::string> unreadable_;                       // shards that gave no tensor list
-  std::set<std::string> refused_tensors_;                  // listed under a name that is not followed
-  std::unordered_map<std::string, std::size_t> position_;  // of a tensor in parts_.tensors
-  Names unlisted_, doubled_;
+  IndexText map_;
+  std::vector<Shard> shards_;  // as map_.shards
+  std::vector<std::pair<std::uint32_t, Tensor>>
+      others_;                        // copies of doubled tensors: place of the first, copy
+  std::vector<std::size_t> present_;  // numbers of the shards that are here, by name
+  std::vector<bool> listed_;          // as parts_.tensors
+  Names doubled_, absent_, elsewhere_;
   bool is_complete_ = true;
 };
 

@@ -23,9 +23,10 @@ std::string ShardName::of_number(int other) const {
 }
 
 std::optional<ShardName> shard_name(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  const std::size_t of = name.rfind("-of-", dot);
-  if (dot == std::string_view::npos || of == std::string_view::npos || of == 0) return std::nullopt;
+  const std::size_t of = name.rfind("-of-");
+  if (of == std::string_view::npos || of == 0) return std::nullopt;
+  const std::size_t dot = name.find('.', of);  // a variant may stand before the ending: .fp16.safetensors
+  if (dot == std::string_view::npos) return std::nullopt;
   const std::size_t dash = name.rfind('-', of - 1);
   if (dash == std::string_view::npos) return std::nullopt;
   const auto number = number_of(name.substr(dash + 1, of - dash - 1));

@@ -10,7 +10,7 @@ namespace plimsoll::artifact {
 
 struct ShardName {
   std::string prefix;     // "model"
-  std::string extension;  // ".safetensors"
+  std::string extension;  // ".safetensors", ".fp16.safetensors"
   int digits = 5;
   int number = 0;  // from 1
   int count = 0;

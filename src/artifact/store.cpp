@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "artifact/folder.h"
+#include "base/hash.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -14,14 +15,16 @@ constexpr std::int64_t kMaxSmallFile = 64 * kMiB;
 
 }  // namespace
 
-StoredArtifact::StoredArtifact(ArtifactParts parts) : parts_(std::move(parts)) {
-  by_name_.reserve(parts_.tensors.size());
-  for (const Tensor& tensor : parts_.tensors) by_name_.emplace(tensor.name, &tensor);
-}
+StoredArtifact::StoredArtifact(ArtifactParts parts) : parts_(std::move(parts)) {}
 
 const Tensor* StoredArtifact::find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : found->second;
+  const auto found = parts_.names.find(
+      hash_of(name), [&](std::uint32_t place) { return parts_.tensors[place].name == name; });
+  return found ? &parts_.tensors[*found] : nullptr;
+}
+
+void StoredArtifact::release(std::span<const std::byte> part) const {
+  for (const auto& [_, mapping] : parts_.mappings) mapping.release(part);
 }
 
 const Json& StoredArtifact::json_file(std::string_view name) const {
@@ -41,6 +44,18 @@ Result<std::string> StoredArtifact::text_file(std::string_view name) const {
   if (!is_inside(name))
     return fail(ErrorCode::kMalformed, "the name leads out of the model folder", std::string(name));
   return read_file(parts_.folder + "/" + std::string(name), kMaxSmallFile);
+}
+
+void StoredArtifact::check_digests(Findings& findings) const {
+  for (const auto& [path, expected] : parts_.sha256) {
+    const auto mapped = MappedFile::open(parts_.folder + "/" + path);
+    if (!mapped) continue;  // told by open()
+    const std::string found = sha256_hex(mapped->bytes());
+    if (found != expected)
+      findings.push_back({"SHA256_MISMATCH", FindingLevel::kError, FindingKind::kMalformed, path,
+                          fmt::format("the content's sha256 is {}, {} is expected", found, expected),
+                          "download the file again"});
+  }
 }
 
 Result<std::span<const std::byte>> StoredArtifact::data(const Tensor& tensor) const {

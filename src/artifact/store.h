@@ -3,14 +3,16 @@
 // fill an ArtifactParts, which then never changes. Owns the mappings; reading is safe from any thread.
 #pragma once
 
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "artifact/artifact.h"
+#include "artifact/name_table.h"
 #include "base/mapped_file.h"
 
 namespace plimsoll::artifact {
@@ -24,6 +26,10 @@ struct ArtifactParts {
   std::vector<File> files;
   std::map<int, MappedFile> mappings;  // by index into files; weights files only
   std::vector<Tensor> tensors;
+  NameTable names;                    // of tensors, by their place in the list; TensorMerge keeps it
+  std::list<std::string> held_texts;  // names that are not views into a mapping
+  std::optional<std::int64_t> index_total_size_bytes;
+  std::map<std::string, std::string> sha256;  // known digests by path, as hex
   Json config;
   Findings findings;
 };
@@ -42,12 +48,17 @@ class StoredArtifact final : public Artifact {
   const Json& json_file(std::string_view name) const override;
   Result<std::string> text_file(std::string_view name) const override;
   Result<std::span<const std::byte>> data(const Tensor& tensor) const override;
+  void release(std::span<const std::byte> part) const override;
+  std::optional<std::int64_t> index_total_size_bytes() const override {
+    return parts_.index_total_size_bytes;
+  }
   const Findings& findings() const override { return parts_.findings; }
+  /// Holds files whose digest is known against their content. Reads them whole.
+  void check_digests(Findings& findings) const;
 
  private:
   const ArtifactParts parts_;
-  std::unordered_map<std::string_view, const Tensor*> by_name_;  // views into parts_.tensors
-  mutable std::mutex mutex_;                                     // guards json_files_
+  mutable std::mutex mutex_;  // guards json_files_
   mutable std::map<std::string, std::unique_ptr<Json>, std::less<>> json_files_;
 };
 

@@ -4,20 +4,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "artifact/content.h"
-#include "artifact/folder.h"
+#include "artifact/finding_list.h"
 #include "artifact/gguf_set.h"
+#include "artifact/index_text.h"
+#include "artifact/pickle_files.h"
 #include "artifact/safetensors.h"
 #include "artifact/shard_index.h"
 #include "artifact/shard_name.h"
+#include "artifact/tensor_merge.h"
+#include "base/thread_pool.h"
 
 namespace plimsoll::artifact {
 namespace {
 
+// A thread costs some 50 us to start, a shard's header about as much to read.
+constexpr std::int64_t kShardsWorthAThread = 8;
+constexpr std::string_view kEnding = ".safetensors";
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
 
@@ -35,20 +43,18 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 // Reads every listed file's header; tensors of a name seen before are left out and told.
 void read_all(const std::vector<std::string>& names, ArtifactParts& parts) {
-  std::set<std::string, std::less<>> seen;
-  for (const std::string& name : names) {
-    const int file = find_file(parts.files, name);
-    for (Tensor& tensor : read_safetensors_file(parts, file).tensors) {
-      if (!seen.insert(tensor.name).second) {
-        parts.findings.push_back({"IDX_DUP_TENSOR",
-                                  FindingLevel::kWarning,
-                                  FindingKind::kCheckFailed,
-                                  name + ": " + tensor.name,
-                                  fmt::format("\"{}\" is in more than one shard; counted once", tensor.name),
-                                  {}});
-        continue;
-      }
-      parts.tensors.push_back(std::move(tensor));
+  auto headers = read_safetensors_files(parts, names);
+  std::size_t count = 0;
+  for (const SafetensorsHeader& header : headers) count += header.tensors.size();
+  TensorMerge merge(parts, count);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    FindingList findings(names[i], parts.findings);
+    for (std::size_t j = 0; j < headers[i].tensors.size(); ++j) {
+      const std::string_view name = headers[i].tensors[j].name;
+      if (merge.add(std::move(headers[i].tensors[j]), headers[i].hashes[j]))
+        findings.add("IDX_DUP_TENSOR", name,
+                     fmt::format("\"{}\" is in more than one shard; counted once", name),
+                     FindingLevel::kWarning, {}, FindingKind::kCheckFailed);
     }
   }
 }
@@ -75,100 +81,153 @@ void read_shards_by_name(const std::vector<std::string>& names, ArtifactParts& p
   read_all(present, parts);
 }
 
-void note_other_sets(const std::vector<std::string>& all, const std::vector<std::string>& taken,
-                     ArtifactParts& parts) {
-  for (const std::string& name : all) {
-    const bool is_set = name.starts_with("consolidated") || name.starts_with("model") || shard_name(name);
-    if (!is_set || contains(taken, name)) continue;
-    parts.findings.push_back(
-        {"WEIGHTS_DUPLICATE_SET",
-         FindingLevel::kInfo,
-         FindingKind::kCheckFailed,
-         name,
-         fmt::format("{} is not part of the set that loaders take ({}); it is not counted", name,
-                     taken.empty() ? std::string("none") : taken.front()),
-         {}});
+// Files of other names (tests' data, adapters) may be anything.
+bool is_model_name(std::string_view name) {
+  for (const std::string_view start : {"consolidated", "model", "pytorch_model"})
+    if (name.starts_with(start)) return true;
+  return shard_name(name).has_value();
+}
+
+// The same weights again: another split, another maker's names, or copies in folders below.
+void note_other_sets(const std::vector<std::string>& taken, ArtifactParts& parts) {
+  const auto tell = [&](const std::string& where, const std::string& what) {
+    parts.findings.push_back({"WEIGHTS_DUPLICATE_SET",
+                              FindingLevel::kInfo,
+                              FindingKind::kCheckFailed,
+                              where,
+                              fmt::format("{} not part of the set that loaders take ({}); not counted", what,
+                                          taken.empty() ? std::string("none") : taken.front()),
+                              {}});
+  };
+  struct Below {
+    std::size_t files = 0;
+    std::int64_t bytes = 0;
+  };
+  std::map<std::string, Below> folders;
+  for (const File& file : parts.files) {
+    if (!file.path.ends_with(kEnding)) continue;
+    if (const std::size_t slash = file.path.find('/'); slash != std::string::npos) {
+      Below& below = folders[file.path.substr(0, slash)];
+      ++below.files;
+      below.bytes += file.bytes.value;
+    } else if (is_model_name(file.path) && !std::binary_search(taken.begin(), taken.end(), file.path)) {
+      tell(file.path, fmt::format("{} with {} bytes is", file.path, file.bytes.value));
+    }
   }
+  for (const auto& [folder, below] : folders)
+    tell(folder, fmt::format("{} files with {} bytes in {}/ are", below.files, below.bytes, folder));
+}
+
+// "model.safetensors.index.json", "model.safetensors.index.fp16.json"
+bool is_index_name(std::string_view name) {
+  return name.find('/') == std::string_view::npos && name.ends_with(".json") &&
+         name.find(".safetensors.index.") != std::string_view::npos;
+}
+
+// Among names that are as good as each other: transformers' own first, adapters and optimizers last.
+std::string best_name(const std::vector<std::string>& names) {
+  const auto rank = [](std::string_view name) {
+    if (name.starts_with("model")) return 0;
+    for (const std::string_view other : {"adapter", "optimizer", "scheduler", "training"})
+      if (name.starts_with(other)) return 2;
+    return 1;
+  };
+  return *std::min_element(names.begin(), names.end(),
+                           [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+}
+
+void note_ambiguous(ArtifactParts& parts) {
+  parts.findings.push_back(
+      {"WEIGHTS_AMBIGUOUS", FindingLevel::kWarning, FindingKind::kCheckFailed, std::string(kIndex),
+       "the folder has both model.safetensors and an index; the single file is taken, as "
+       "transformers does, and the shards are not counted",
+       "remove one of the two sets"});
+  Findings ignored;
+  if (const auto index =
+          read_index_text(parts.folder + "/" + std::string(kIndex), std::string(kIndex), ignored))
+    parts.index_total_size_bytes = index->total_size.as_integer();
 }
 
 // Returns true when the folder has a set of safetensors files.
 bool read_safetensors_set(ArtifactParts& parts) {
-  const auto all = top_files(parts, ".safetensors");
-  const auto indices = top_files(parts, ".safetensors.index.json");
+  const auto all = top_files(parts, kEnding);
+  std::vector<std::string> indices, sharded;
+  for (const File& file : parts.files)
+    if (is_index_name(file.path)) indices.push_back(file.path);
+  std::copy_if(all.begin(), all.end(), std::back_inserter(sharded),
+               [](const auto& name) { return shard_name(name).has_value(); });
   std::vector<std::string> taken;
   if (contains(all, kSingle)) {
     taken = {std::string(kSingle)};
     if (contains(indices, kIndex)) {
-      parts.findings.push_back(
-          {"WEIGHTS_AMBIGUOUS", FindingLevel::kWarning, FindingKind::kCheckFailed, std::string(kIndex),
-           "the folder has both model.safetensors and an index; the single file is taken, as "
-           "transformers does, and the shards are not counted",
-           "remove one of the two sets"});
+      note_ambiguous(parts);
       read_all(taken, parts);
-      return true;
+      return true;  // that there are two sets is told
     }
     read_all(taken, parts);
   } else if (!indices.empty()) {
-    taken = read_indexed(contains(indices, kIndex) ? std::string(kIndex) : indices.front(), parts);
+    taken = read_indexed(contains(indices, kIndex) ? std::string(kIndex) : best_name(indices), parts);
+  } else if (!sharded.empty()) {
+    const auto chosen = shard_name(best_name(sharded));
+    for (const auto& name : sharded)
+      if (shard_name(name)->same_set(*chosen)) taken.push_back(name);
+    read_shards_by_name(taken, parts);
   } else if (!all.empty()) {
-    const auto sharded =
-        std::find_if(all.begin(), all.end(), [](const auto& name) { return shard_name(name); });
-    if (sharded != all.end()) {
-      for (const auto& name : all)
-        if (const auto shard = shard_name(name); shard && shard->same_set(*shard_name(*sharded)))
-          taken.push_back(name);
-      read_shards_by_name(taken, parts);
-    } else {
-      taken = {all.front()};
-      read_all(taken, parts);
-    }
+    taken = {best_name(all)};
+    read_all(taken, parts);
   } else {
     return false;
   }
-  note_other_sets(all, taken, parts);
+  note_other_sets(taken, parts);
   return true;
-}
-
-void note_pickles(ArtifactParts& parts, bool has_weights) {
-  for (const char* ending : {".bin", ".pt", ".pth", ".ckpt"}) {
-    for (const std::string& name : top_files(parts, ending)) {
-      const auto mapped = MappedFile::open(parts.folder + "/" + name);
-      if (!mapped || !looks_like_pickle(mapped->bytes())) continue;
-      if (has_weights)
-        parts.findings.push_back(
-            {"PICKLE_PRESENT", FindingLevel::kWarning, FindingKind::kCheckFailed, name,
-             "a Python pickle lies beside the weights; it is ignored and never unpickled",
-             "remove it: loading a pickle runs its code"});
-      else
-        parts.findings.push_back(
-            {"PICKLE_ONLY", FindingLevel::kError, FindingKind::kUnsupported, name,
-             "the only weights are a Python pickle; it is never unpickled, since loading runs "
-             "its code",
-             "convert it to safetensors in a sandbox, or get a safetensors revision"});
-    }
-  }
 }
 
 }  // namespace
 
 int find_file(const std::vector<File>& files, std::string_view path) {
-  const auto found =
-      std::find_if(files.begin(), files.end(), [&](const File& file) { return file.path == path; });
+  auto found = std::lower_bound(files.begin(), files.end(), path,
+                                [](const File& file, std::string_view name) { return file.path < name; });
+  if (found == files.end() || found->path != path)
+    found = std::find_if(files.begin(), files.end(), [&](const File& file) { return file.path == path; });
   return found == files.end() ? -1 : static_cast<int>(found - files.begin());
 }
 
-SafetensorsHeader read_safetensors_file(ArtifactParts& parts, int file) {
-  const std::string& path = parts.files[static_cast<std::size_t>(file)].path;
-  auto mapped = MappedFile::open(parts.folder + "/" + path);
-  if (!mapped) {
-    parts.findings.push_back({"FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
-                              mapped.error().message, "check the file's permissions"});
-    return {};
+std::vector<SafetensorsHeader> read_safetensors_files(ArtifactParts& parts,
+                                                      const std::vector<std::string>& names) {
+  struct Shard {
+    MappedFile mapping;
+    SafetensorsHeader header;
+    Findings findings;
+    bool is_mapped = false;
+  };
+  std::vector<Shard> shards(names.size());
+  const auto read = [&](std::int64_t number, int) {
+    const std::string& name = names[static_cast<std::size_t>(number)];
+    Shard& shard = shards[static_cast<std::size_t>(number)];
+    auto mapped = MappedFile::open(parts.folder + "/" + name);
+    if (!mapped) {
+      shard.findings.push_back({"FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, name,
+                                mapped.error().message, "check the file's permissions"});
+      return;
+    }
+    shard.mapping = std::move(*mapped);
+    shard.is_mapped = true;
+    shard.header = read_safetensors({shard.mapping.bytes(), name, {}, &shard.mapping}, shard.findings);
+  };
+  const auto count = static_cast<std::int64_t>(names.size());
+  ThreadPool(count < kShardsWorthAThread ? 1 : 2).run(count, read);
+  std::vector<SafetensorsHeader> headers;
+  headers.reserve(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Shard& shard = shards[i];
+    const int file = find_file(parts.files, names[i]);
+    for (Tensor& tensor : shard.header.tensors) tensor.file = file;
+    std::move(shard.findings.begin(), shard.findings.end(), std::back_inserter(parts.findings));
+    if (shard.is_mapped) parts.mappings.emplace(file, std::move(shard.mapping));
+    parts.held_texts.splice(parts.held_texts.end(), shard.header.spelled);
+    headers.push_back(std::move(shard.header));
   }
-  SafetensorsHeader header = read_safetensors(mapped->bytes(), path, parts.findings);
-  for (Tensor& tensor : header.tensors) tensor.file = file;
-  parts.mappings.emplace(file, std::move(*mapped));
-  return header;
+  return headers;
 }
 
 void read_folder_weights(ArtifactParts& parts) {

@@ -4,6 +4,7 @@
 // Fills ArtifactParts; single thread.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,10 +16,12 @@ namespace plimsoll::artifact {
 /// Finds and reads the weights of `parts.folder`, whose `files` are listed; sets form, mappings and tensors.
 void read_folder_weights(ArtifactParts& parts);
 
-/// Index of a path in `files`, or -1.
+/// Index of a path in `files`, or -1. Fast where they are sorted by path.
 int find_file(const std::vector<File>& files, std::string_view path);
 
-/// Maps files[file], keeps the mapping and reads its header; findings go to `parts`.
-SafetensorsHeader read_safetensors_file(ArtifactParts& parts, int file);
+/// Maps the files of these names, which are in parts.files, keeps the mappings and reads the headers, several
+/// at a time; findings go to `parts`. As many headers as names, in their order.
+std::vector<SafetensorsHeader> read_safetensors_files(ArtifactParts& parts,
+                                                      const std::vector<std::string>& names);
 
 }  // namespace plimsoll::artifact

@@ -12,8 +12,9 @@ namespace plimsoll {
 namespace {
 
 // Sizes: safetensors' format page, and ggml's block structs (bits are in docs/formats/gguf.md).
-// F4 packs two elements in a byte. Column 5 marks safetensors names, column 6 is the ggml type number.
-constexpr std::array<DTypeInfo, 43> kTypes{{
+// F4 packs two elements in a byte, F6 four in three. Column 5 marks safetensors names, column 6 is the ggml
+// type number.
+constexpr std::array<DTypeInfo, 48> kTypes{{
     {DType::kF64, "f64", 1, 8, true, 28},
     {DType::kF32, "f32", 1, 4, true, 0},
     {DType::kF16, "f16", 1, 2, true, 1},
@@ -57,6 +58,11 @@ constexpr std::array<DTypeInfo, 43> kTypes{{
     {DType::kTQ2_0, "tq2_0", 256, 66, false, 35},
     {DType::kMXFP4, "mxfp4", 32, 17, false, 39},
     {DType::kNVFP4, "nvfp4", 64, 36, false, 40},
+    {DType::kF6E2M3, "f6_e2m3", 4, 3, true, -1},
+    {DType::kF6E3M2, "f6_e3m2", 4, 3, true, -1},
+    {DType::kF8E4M3FNUZ, "f8_e4m3fnuz", 1, 1, true, -1},
+    {DType::kF8E5M2FNUZ, "f8_e5m2fnuz", 1, 1, true, -1},
+    {DType::kQ1_0, "q1_0", 128, 18, false, 41},
 }};
 
 std::string lower(std::string_view text) {

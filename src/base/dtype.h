@@ -55,6 +55,11 @@ enum class DType {
   kTQ2_0,
   kMXFP4,
   kNVFP4,
+  kF6E2M3,
+  kF6E3M2,
+  kF8E4M3FNUZ,
+  kF8E5M2FNUZ,
+  kQ1_0,
 };
 
 struct DTypeInfo {

@@ -84,6 +84,16 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+void MappedFile::release(std::span<const std::byte> part) const {
+  if (part.empty() || part.data() < data_ || part.data() + part.size() > data_ + size_) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t begin = static_cast<std::size_t>(part.data() - data_) / page * page;
+  const std::size_t end = static_cast<std::size_t>(part.data() - data_) + part.size();
+  // Nothing is lost: the mapping is of a file and never written. A refusal only leaves the pages where they
+  // are.
+  (void)::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
+}
+
 Result<std::string> read_file(const std::string& path, std::int64_t max_bytes) {
   Descriptor file;
   PLIMSOLL_TRY(const std::int64_t size, open_regular(path, file));

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/mapped_file.h"
+#include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "loop/demo.h"
 
@@ -40,6 +41,12 @@ int run_demo_verb(DemoFlags& flags) {
     if (!std::filesystem::exists(options.model))
       return report_error(flags.common, {ErrorCode::kNetwork, "the demo's model is not in the cache",
                                          options.model, "`./run demo` fetches it; or give --model PATH"});
+  }
+  if (!flags.common.lock.empty()) {
+    const auto held = artifact::open(options.model, open_options(flags.common, artifact::Need::kTensors));
+    if (!held) return report_error(flags.common, held.error());
+    if (const auto fault = artifact::first_error((*held)->findings()))
+      return report_error(flags.common, *fault);
   }
   const auto result = loop::run_demo(options, [&](std::string_view line) {
     if (!flags.common.quiet) std::cerr << "demo: " << line << "\n";

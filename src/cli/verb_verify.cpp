@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "artifact/lock.h"
 #include "cli/verbs.h"
 #include "verify/verify.h"
 
@@ -48,6 +49,22 @@ Result<verify::Report> report_of(const VerifyFlags& flags) {
   return verify::compare(std::move(log), plan ? &*plan : nullptr, bench ? &*bench : nullptr);
 }
 
+// What a log and a lock record both say has to be the same: engine and version.
+Result<std::optional<std::string>> other_engine(const std::string& lock, const verify::Log& log) {
+  std::optional<std::string> difference;
+  if (lock.empty() || log.runs.empty()) return difference;
+  PLIMSOLL_TRY(const artifact::LockRecord record, artifact::read_lock_file(lock));
+  const verify::EngineStart& start = log.runs.back();
+  const auto differs = [](const std::string& locked, const std::optional<std::string>& logged) {
+    return !locked.empty() && logged && *logged != locked;
+  };
+  if (differs(record.engine_name, start.engine) || differs(record.engine_version, start.version))
+    difference = "LOCK_MISMATCH: the lock record pins " + record.engine_name + " " + record.engine_version +
+                 ", the log is of " + start.engine.value_or("an unknown engine") + " " +
+                 start.version.value_or("of unknown version");
+  return difference;
+}
+
 int run_verify(VerifyFlags& flags) {
   const auto report = report_of(flags);
   if (!report) return report_error(flags.common, report.error());
@@ -58,6 +75,12 @@ int run_verify(VerifyFlags& flags) {
   if (!report->is_recognised()) {
     std::cerr << "plimsoll: no start-up line of a known engine was found in the log (" << flags.log << ")\n";
     return exit_status(ErrorCode::kMalformed);
+  }
+  const auto other = other_engine(flags.common.lock, report->log);
+  if (!other) return report_error(flags.common, other.error());
+  if (*other) {
+    std::cerr << "plimsoll: " << **other << " (" << flags.common.lock << ")\n";
+    return exit_status(ErrorCode::kNo);
   }
   return report->agrees() ? 0 : exit_status(ErrorCode::kNo);
 }

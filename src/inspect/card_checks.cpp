@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include "inspect/claims.h"
 
@@ -67,8 +68,11 @@ void compare(const Claim* claim, const Figures& figures, const char* id, const c
 
 std::string name_of(const Subject& subject, const Report& report) {
   if (const auto* name = subject.figures["general.name"].as_string(); name && subject.is_gguf()) return *name;
-  const bool is_id = subject.artifact.files().empty();
-  const std::filesystem::path root(is_id ? report.source : subject.artifact.root());
+  // An id on a hub speaks for itself; its files may lie in a folder of any name.
+  std::error_code error;
+  const bool is_path = std::filesystem::exists(report.source, error);
+  const std::filesystem::path root(is_path ? subject.artifact.root()
+                                           : report.source.substr(0, report.source.find('@')));
   const std::filesystem::path leaf = root.filename().empty() ? root.parent_path() : root;
   // In a hub cache the folder's name is the commit; models--org--name stands two levels above.
   if (leaf.parent_path().filename() == "snapshots")
@@ -80,7 +84,9 @@ void check_name(const Subject& subject, Report& report) {
   const Figures totals = total_figures(report.parameters), actives = active_figures(report.parameters);
   if (totals.empty()) return;
   const std::string name = name_of(subject, report);
-  for (const Claim& claim : claims_in_name(name)) {
+  for (Claim claim : claims_in_name(name)) {
+    // Names round further than cards: 31.6 billion are sold as 30B.
+    claim.precision = std::max(claim.precision, claim.value / 10);
     const bool is_right = agrees_with_any(claim, actives) ||
                           (claim.kind == Claim::Kind::kSize && agrees_with_any(claim, totals));
     if (is_right || (claim.kind == Claim::Kind::kActive && actives.empty())) continue;

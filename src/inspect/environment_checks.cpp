@@ -283,9 +283,10 @@ Status check_environment(const Subject& subject, Report& report) {
     all.push_back(std::move(around));
   }
   if (options.is_here) all.push_back(surroundings_here(report.source));
-  for (const Surroundings& around : all)
-    for (const Json& row : environment_json(subject, around, report).items())
-      report.environment.push_back(row);
+  for (const Surroundings& around : all) {
+    const Json rows = environment_json(subject, around, report);
+    for (const Json& row : rows.items()) report.environment.push_back(row);
+  }
   return {};
 }
 

@@ -47,7 +47,8 @@ std::optional<Statement> stated(const Subject& subject, const ModelCard* card) {
     statement.name = card->field("license_name");
     statement.where = "README.md: license";
   } else if (artifact.form() == artifact::Form::kConfigOnly && artifact.files().empty()) {
-    if (const auto* entry = facts::find_catalogue(artifact.root())) id = std::string(entry->license);
+    if (const auto* entry = facts::find_catalogue(artifact.root()); entry && !entry->license.empty())
+      id = std::string(entry->license);
     statement.where = "catalogue: license";
   }
   if (!id && !statement.name) return std::nullopt;

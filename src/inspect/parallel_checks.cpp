@@ -26,15 +26,26 @@ void add_distinct(std::vector<std::int64_t>& values, std::int64_t value) {
   if (value > 0 && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
 }
 
-/// Blocks that a weight's rows and columns must be cut between.
+/// Blocks that a weight's rows and columns must be cut between; 1 where nothing is quantized.
 struct Blocks {
-  std::int64_t output = 1, input = 1;  // rows and columns of [out, in]
-  std::int64_t expert = 1;             // experts' width
+  std::int64_t output = 1, input = 1;  // rows and columns of attention's [out, in]
+  std::int64_t dense = 1, shared = 1;  // widths of dense layers and of shared experts
+  std::int64_t expert = 1;             // width of routed experts
 };
 
 std::int64_t positive_or_one(const Json& value) {
   const auto number = value.as_integer();
   return number && *number > 0 && *number <= kMaxCount ? *number : 1;
+}
+
+/// True when the config's list of modules that stay in 16 bit names one with any of these words.
+bool keeps(const Json& config, std::initializer_list<std::string_view> words) {
+  for (const char* key : {"modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules"})
+    for (const Json& entry : config[key].items())
+      if (const auto* name = entry.as_string())
+        for (const std::string_view word : words)
+          if (name->find(word) != std::string::npos) return true;
+  return false;
 }
 
 Blocks blocks_of(const Subject& subject) {
@@ -59,10 +70,20 @@ Blocks blocks_of(const Subject& subject) {
     blocks.output = positive_or_one(shape->items()[0]);
     blocks.input = positive_or_one(shape->items()[1]);
     blocks.expert = std::lcm(blocks.output, blocks.input);
+    // vLLM's fp8 loader cuts the experts' scales finer, down to blocks of 32, when that makes them fit.
+    constexpr std::int64_t kFinest = 32;
+    const std::int64_t hidden = positive_or_one(subject.figures["hidden_size"]);
+    if (config["quant_method"] == Json("fp8") &&
+        std::gcd(std::gcd(blocks.output, blocks.input), hidden) % kFinest == 0)
+      blocks.expert = kFinest;
   } else if (group > 1) {
     blocks.input = group;  // scales run along the input
     blocks.expert = group;
   }
+  blocks.dense = blocks.shared = std::lcm(blocks.output, blocks.input);
+  if (keeps(config, {"mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "mlp.gate_up_proj"})) blocks.dense = 1;
+  if (keeps(config, {"shared_expert"})) blocks.shared = 1;
+  if (keeps(config, {"self_attn", "attention", "o_proj"})) blocks.output = blocks.input = 1;
   // The fused FP4 kernels take experts in multiples of 64; Marlin's take 16.
   if (is_nvfp4) blocks.expert = std::lcm(blocks.expert, std::int64_t{64});
   return blocks;
@@ -89,8 +110,9 @@ class Collector {
       add("query heads", heads, whole, false);
     }
     for (const std::int64_t heads : state_heads_) add("heads of the recurrent state", heads, 1, false);
-    for (const std::int64_t width : dense_widths_)
-      add("feed-forward width", width, std::lcm(blocks_.output, blocks_.input), false);
+    for (const std::int64_t width : dense_widths_) add("feed-forward width", width, blocks_.dense, false);
+    for (const std::int64_t width : shared_widths_)
+      add("width of the shared experts", width, blocks_.shared, false);
     for (const std::int64_t width : expert_widths_) add("expert width", width, blocks_.expert, true);
     return std::move(shards_);
   }
@@ -130,7 +152,7 @@ class Collector {
         add_distinct(expert_widths_, layer.ffn.expert_intermediate_size);
         shards_.experts = std::max<std::int64_t>(shards_.experts, layer.ffn.experts);
         // vLLM splits shared experts like a dense layer, whatever the routed ones do.
-        add_distinct(dense_widths_, layer.ffn.shared_intermediate_size);
+        add_distinct(shared_widths_, layer.ffn.shared_intermediate_size);
       }
     }
   }
@@ -181,7 +203,7 @@ class Collector {
   Blocks blocks_;
   Shards shards_;
   std::vector<std::pair<std::int64_t, std::int64_t>> q_heads_;  // heads, head_dim
-  std::vector<std::int64_t> dense_widths_, expert_widths_, state_heads_;
+  std::vector<std::int64_t> dense_widths_, shared_widths_, expert_widths_, state_heads_;
 };
 
 /// Why a count cannot be split over `ranks`; empty when it can.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "inspect/deployment_text.h"
 #include "inspect/inspect.h"
@@ -127,14 +128,30 @@ void add_structure(const Report& report, std::string& page) {
                         : fmt::format("Layers {} to {}", run.first, run.first + run.count - 1),
          describe(run));
   if (!report.kv_cache) return;
-  if (report.kv_cache->without_gqa_bytes_per_token != report.kv_cache->bytes_per_token)
+  const std::int64_t shared = report.kv_cache->bytes_per_token.value;
+  const std::int64_t alone = report.kv_cache->without_gqa_bytes_per_token.value;
+  if (alone > shared && shared > 0)
     line(page, "Without shared heads",
-         fmt::format("{} KV bytes per token",
-                     with_commas(report.kv_cache->without_gqa_bytes_per_token.value)));
+         fmt::format("{} KV bytes per token: sharing them saves {:.1f}×", with_commas(alone),
+                     static_cast<double>(alone) / static_cast<double>(shared)));
   if (report.kv_cache->sequence_tokens > 0 && report.kv_cache->bytes_per_sequence)
     line(page, "One sequence",
          fmt::format("{} tokens take {}", with_commas(report.kv_cache->sequence_tokens),
                      size_of(*report.kv_cache->bytes_per_sequence)));
+}
+
+void add_inputs(const Report& report, std::string& page) {
+  bool is_first = true;
+  for (const Json& example : report.multimodal["examples"].items()) {
+    const auto tokens = example["tokens"].as_integer();
+    if (!tokens) continue;
+    if (std::exchange(is_first, false)) page += "\n";
+    line(page,
+         *example["kind"].as_string() == "image"   ? "Image"
+         : *example["kind"].as_string() == "video" ? "Clip"
+                                                   : "Sound",
+         fmt::format("{} tokens for {}", with_commas(*tokens), *example["size"].as_string()));
+  }
 }
 
 std::string token_text(const Json& token) {
@@ -182,6 +199,7 @@ std::string to_text(const Report& report) {
   add_deciding_values(report, page);
   add_sizes(report, page);
   add_structure(report, page);
+  add_inputs(report, page);
   add_tokens(report, page);
   page += deployment_text(report);
   add_findings(report, page);

@@ -99,7 +99,7 @@ Load loader_of(DType dtype) {
   }
 }
 
-Json shape_json(const std::vector<std::int64_t>& shape) {
+Json shape_json(const artifact::Shape& shape) {
   Json list = Json::array();
   for (const std::int64_t dimension : shape) list.push_back(dimension);
   return list;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <span>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
@@ -15,7 +17,7 @@ namespace {
 constexpr std::size_t kNamesShown = 5;
 constexpr std::size_t kHeadSampleBytes = 1 << 16;  // compared without --deep
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
+std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ","));
 }
 
@@ -30,33 +32,73 @@ bool is_buffer(std::string_view name) {
   return name.find("inv_freq") != std::string_view::npos || name == "rope_freqs.weight";
 }
 
-// Wrappers put their own words before the language model's names ("language_model.model.layers.0...").
-const artifact::Tensor* find_by_ending(const Subject& subject, const std::string& name) {
-  if (const auto* tensor = subject.artifact.find(name)) return tensor;
-  if (subject.is_gguf() || subject.figures_pointer.empty()) return nullptr;
-  for (const auto& tensor : subject.artifact.tensors())
-    if (tensor.name.size() > name.size() && tensor.name.ends_with("." + name)) return &tensor;
-  return nullptr;
+// Where a file keeps the language model: wrappers put their own words before its names
+// ("language_model.model." or "model.language_model." for "model."). Seen once, at the embedding.
+class Names {
+ public:
+  explicit Names(const Subject& subject) : subject_(subject) {
+    if (subject.is_gguf() || subject.figures_pointer.empty() || subject.artifact.find(kEmbedding)) return;
+    const std::string_view ending = kEmbedding.substr(kModel.size());
+    for (const auto& tensor : subject.artifact.tensors())
+      if (tensor.name.ends_with(ending)) {
+        prefix_ = tensor.name.substr(0, tensor.name.size() - ending.size());
+        return;
+      }
+  }
+
+  const artifact::Tensor* find(const std::string& name) const {
+    if (const auto* tensor = subject_.artifact.find(name)) return tensor;
+    if (prefix_.empty()) return nullptr;
+    if (name.starts_with(kModel)) return subject_.artifact.find(prefix_ + name.substr(kModel.size()));
+    // A head stands beside the model, not in it: "language_model.lm_head.weight".
+    const std::size_t inner = prefix_.rfind(kModel);
+    return subject_.artifact.find(prefix_.substr(0, inner == std::string::npos ? 0 : inner) + name);
+  }
+
+  static constexpr std::string_view kModel = "model.";
+  static constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
+
+ private:
+  const Subject& subject_;
+  std::string prefix_;
+};
+
+// The name of one of several weights of a shape.
+std::string copy_name(const std::string& pattern, int copy) {
+  const std::size_t at = pattern.find("{}");
+  if (at == std::string::npos) return pattern;
+  return pattern.substr(0, at) + std::to_string(copy) + pattern.substr(at + 2);
 }
 
 class Comparison {
  public:
-  Comparison(const Subject& subject, Report& report) : subject_(subject), report_(report) {}
+  Comparison(const Subject& subject, const Names& names, Report& report)
+      : subject_(subject), names_(names), report_(report) {}
 
   void run() {
-    for (const auto& weight : report_.spec->weights) compare(weight);
+    for (const auto& weight : report_.spec->weights) {
+      compare(weight, 0);
+      if (weight.copies > 1) compare(weight, weight.copies - 1);  // what lies between is as they are
+    }
     tell_layers();
     tell_names();
   }
 
  private:
-  void compare(const model::Weight& weight) {
-    const std::string& name = subject_.is_gguf() ? weight.gguf_name : weight.hf_name;
+  // Prediction layers are left out of many files; encoders have other names in some.
+  static bool may_be_absent(const model::Weight& weight) {
+    return weight.is_optional || !weight.is_parameter || weight.group == model::WeightGroup::kMtp ||
+           weight.group == model::WeightGroup::kEncoder;
+  }
+
+  void compare(const model::Weight& weight, int copy) {
+    const std::string name = copy_name(subject_.is_gguf() ? weight.gguf_name : weight.hf_name, copy);
     if (name.empty()) return;
-    const artifact::Tensor* tensor = find_by_ending(subject_, name);
-    if (weight.layer >= 0 && tensor) layers_found_.insert(weight.layer);
+    const artifact::Tensor* tensor = names_.find(name);
+    if (weight.layer >= 0 && tensor && weight.group != model::WeightGroup::kMtp)
+      layers_found_.insert(weight.layer);
     if (!tensor) {
-      if (!weight.is_optional) absent_.emplace_back(name, weight.layer);
+      if (!may_be_absent(weight)) absent_.emplace_back(name, weight.layer);
       return;
     }
     known_.insert(tensor->name);
@@ -64,8 +106,8 @@ class Comparison {
     if (mismatched_ == 0) {
       first_mismatch_ = fmt::format("{} {} against {} by the config", tensor->name, shape_text(tensor->shape),
                                     shape_text(weight.shape));
-      first_mismatch_place_ =
-          subject_.artifact.files()[static_cast<std::size_t>(tensor->file)].path + ": " + tensor->name;
+      first_mismatch_place_ = fmt::format(
+          "{}: {}", subject_.artifact.files()[static_cast<std::size_t>(tensor->file)].path, tensor->name);
     }
     ++mismatched_;
   }
@@ -102,7 +144,7 @@ class Comparison {
     }
     std::vector<std::string> extra;
     for (const auto& tensor : subject_.artifact.tensors())
-      if (!known_.contains(tensor.name) && !is_expected_extra(tensor.name)) extra.push_back(tensor.name);
+      if (!known_.contains(tensor.name) && !is_expected_extra(tensor.name)) extra.emplace_back(tensor.name);
     if (!extra.empty() && subject_.figures_pointer.empty())
       add_check(report_.findings, "ST_UNEXPECTED_TENSOR", FindingLevel::kInfo, extra.front(),
                 fmt::format("{} tensors are not ones that {} has: {}", extra.size(),
@@ -116,13 +158,15 @@ class Comparison {
     });
   }
 
-  bool is_expected_extra(const std::string& name) const {
-    return is_buffer(name) || (report_.spec->ties_embeddings && name == "lm_head.weight");
+  bool is_expected_extra(std::string_view name) const {
+    return is_buffer(name) || (report_.spec->ties_embeddings && name == "lm_head.weight") ||
+           name.find(".experts.") != std::string_view::npos;
   }
 
   const Subject& subject_;
+  const Names& names_;
   Report& report_;
-  std::unordered_set<std::string> known_;
+  std::unordered_set<std::string_view> known_;  // views into the artifact
   std::set<int> layers_found_;
   std::vector<std::pair<std::string, int>> absent_;  // name and layer
   std::string first_mismatch_, first_mismatch_place_;
@@ -147,10 +191,10 @@ void check_dtype(const Subject& subject, Report& report) {
       "state the stored type");
 }
 
-void check_tied_head(const Subject& subject, Report& report) {
+void check_tied_head(const Subject& subject, const Names& names, Report& report) {
   if (subject.is_gguf() || !report.spec->ties_embeddings) return;
-  const auto* head = find_by_ending(subject, "lm_head.weight");
-  const auto* embedding = find_by_ending(subject, "model.embed_tokens.weight");
+  const auto* head = names.find("lm_head.weight");
+  const auto* embedding = names.find(std::string(Names::kEmbedding));
   if (!head || !embedding) return;
   const auto a = subject.artifact.data(*head), b = subject.artifact.data(*embedding);
   if (!a || !b) return;
@@ -159,7 +203,7 @@ void check_tied_head(const Subject& subject, Report& report) {
   const bool differs = a->size() != b->size() || std::memcmp(a->data(), b->data(), compared) != 0;
   if (differs)
     add_check(
-        report.findings, "CFG_TIED_HEAD_DIFFERS", FindingLevel::kWarning, head->name,
+        report.findings, "CFG_TIED_HEAD_DIFFERS", FindingLevel::kWarning, std::string(head->name),
         "tie_word_embeddings is true, but the stored lm_head.weight differs from the embedding; transformers "
         "ignores it",
         "set tie_word_embeddings to false if the stored head is meant");
@@ -170,9 +214,10 @@ void check_tied_head(const Subject& subject, Report& report) {
 void check_weights(const Subject& subject, Report& report) {
   if (!report.spec || subject.artifact.tensors().empty()) return;
   if (!subject.is_gguf() && !report.weights.quantization.is_null()) return;
-  Comparison(subject, report).run();
+  const Names names(subject);
+  if (report.spec->has_file_names) Comparison(subject, names, report).run();
   check_dtype(subject, report);
-  check_tied_head(subject, report);
+  check_tied_head(subject, names, report);
 }
 
 }  // namespace plimsoll::inspect

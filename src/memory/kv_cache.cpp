@@ -159,13 +159,19 @@ Result<Bytes> kv_bytes_per_token(const model::ModelSpec& spec, DType cache_dtype
 
 Bytes kv_bytes_per_token_without_gqa(const model::ModelSpec& spec, DType cache_dtype) {
   Bytes total;
+  const auto of_heads = [&](std::int64_t heads, std::int64_t keys, std::int64_t values) {
+    return vector_bytes(heads, keys, cache_dtype).value_or(Bytes(0)) +
+           vector_bytes(heads, values, cache_dtype).value_or(Bytes(0));
+  };
   for (const auto& layer : spec.layers) {
-    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
-    if (!attention || attention->is_cross || layer.kv_source) continue;
-    const Bytes keys = vector_bytes(attention->q_heads, attention->head_dim, cache_dtype).value_or(Bytes(0));
-    const Bytes values =
-        vector_bytes(attention->q_heads, attention->value_dim(), cache_dtype).value_or(Bytes(0));
-    total += (keys + values) * layer.num_mixers;
+    if (layer.kv_source) continue;
+    if (const auto* attention = std::get_if<model::Attention>(&layer.mixer);
+        attention && !attention->is_cross)
+      total += of_heads(attention->q_heads, attention->head_dim, attention->value_dim()) * layer.num_mixers;
+    if (const auto* latent = std::get_if<model::Latent>(&layer.mixer))
+      total += of_heads(latent->q_heads, std::int64_t{latent->qk_nope_head_dim} + latent->qk_rope_head_dim,
+                        latent->v_head_dim) *
+               layer.num_mixers;
   }
   return total;
 }

@@ -42,8 +42,8 @@ Result<Bytes> state_layer_bytes(const model::Layer& layer, DType activation_dtyp
 Result<Bytes> layer_bytes_per_sequence(const model::Layer& layer, DType cache_dtype, DType activation_dtype,
                                        std::int64_t tokens);
 
-/// What it would be if every query head had keys and values of its own (no GQA, MQA). For a comparison only:
-/// layers that the cache type cannot hold count nothing.
+/// What it would be if every query head had keys and values of its own (no GQA, MQA, no latent vector). For a
+/// comparison only: layers that the cache type cannot hold count nothing.
 Bytes kv_bytes_per_token_without_gqa(const model::ModelSpec& spec, DType cache_dtype);
 
 }  // namespace plimsoll::memory

@@ -131,9 +131,7 @@ Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
     spec.model_type = family.model_type;
     return spec;
   }
-  // The keys are the same for all architectures; without layers among them nothing is known of the model.
-  if (artifact.config()[*architecture + ".block_count"].is_null())
-    return unknown(*architecture, source + ": general.architecture");
+  if (!is_gguf_architecture(*architecture)) return unknown(*architecture, source + ": general.architecture");
   KeyReader keys = KeyReader::of_gguf(artifact.config(), source, *architecture);
   ModelSpec spec = read_any_gguf(keys, artifact, *architecture);
   PLIMSOLL_TRY_VOID(keys.status());
@@ -164,43 +162,53 @@ std::vector<Level> levels_of(const Json& config) {
   return levels;
 }
 
-// The row for the encoders of a wrapper, by its own model_type or an outer one's, and the object that has it.
-struct TowerAt {
-  const Tower* tower = nullptr;
-  const Level* level = nullptr;
-};
-TowerAt tower_of(const std::vector<Level>& levels) {
+// The row for the encoders of a wrapper, by its own model_type or an outer one's.
+const Tower* tower_of(const std::vector<Level>& levels) {
   for (auto level = levels.rbegin(); level != levels.rend(); ++level)
     if (const std::string* type = (*level->object)["model_type"].as_string())
       for (const Tower& tower : towers())
-        if (tower.model_type == *type) return {&tower, &*level};
-  return {};
+        if (tower.model_type == *type) return &tower;
+  return nullptr;
 }
 
-constexpr std::array<std::string_view, 3> kEncoderKeys{"vision_config", "audio_config", "vision_tower"};
+constexpr std::array<std::string_view, 2> kEncoderKeys{"vision_config", "audio_config"};
+
+// Parts beside the language model that no tower lists: talkers, other encoders, projectors.
+bool has_unknown_part(const std::vector<Level>& levels) {
+  for (std::size_t i = 0; i + 1 < levels.size(); ++i)
+    for (const auto& [key, value] : levels[i].object->members()) {
+      const bool is_model = value.is_object() && value["model_type"].is_string();
+      const bool is_known = std::find(kEncoderKeys.begin(), kEncoderKeys.end(), key) != kEncoderKeys.end() ||
+                            std::find(kLanguageKeys.begin(), kLanguageKeys.end(), key) != kLanguageKeys.end();
+      if (is_model && !is_known) return true;
+    }
+  return false;
+}
 
 // Lists the encoders; where their kind, or one part of it, is not known, says that weights are missing.
-Status add_encoders(const std::vector<Level>& levels, const TowerAt& at, std::string_view source,
+Status add_encoders(const std::vector<Level>& levels, const Tower* tower, std::string_view source,
                     ModelSpec& spec) {
-  bool has_encoders = false;
   for (const Level& level : levels)
     for (const std::string_view key : kEncoderKeys)
-      if ((*level.object)[key].is_object()) {
-        has_encoders = true;
-        spec.encoders.emplace_back(key);
-      }
+      if ((*level.object)[key].is_object()) spec.encoders.emplace_back(key);
   // A wrapper that leaves its vision_config out has the encoder that its class assumes.
-  const bool is_wrapper = at.tower && at.level != &levels.back();
-  if (!has_encoders && !is_wrapper) return {};
+  const bool is_wrapper = tower && levels.size() > 1;
+  const bool is_bare = (*levels.front().object)["architectures"].items().empty();
+  if (is_wrapper && is_bare && tower->is_text_when_bare) {
+    spec.encoders.clear();
+    return {};
+  }
+  if (spec.encoders.empty() && !is_wrapper && !has_unknown_part(levels)) return {};
   if (spec.encoders.empty()) spec.encoders.emplace_back("vision_config");
-  if (!at.tower) {
+  if (!tower || has_unknown_part(levels)) {
     spec.has_all_weights = false;
     return {};
   }
-  KeyReader wrapper = KeyReader::of_config(*at.level->object, source, at.level->pointer);
+  const Level& holder = levels[levels.size() > 1 ? levels.size() - 2 : 0];
+  KeyReader wrapper = KeyReader::of_config(*holder.object, source, holder.pointer);
   SpecWriter writer(spec);
   writer.override_group(WeightGroup::kEncoder);
-  at.tower->write(wrapper, writer);
+  tower->write(wrapper, writer);
   const Status status = wrapper.status();
   if (status || status.error().code != ErrorCode::kUnsupported) return status;
   spec.has_all_weights = false;
@@ -236,9 +244,9 @@ Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
                 std::string(source));
   const std::vector<Level> levels = levels_of(config);
   const Level& inner = levels.back();
-  const TowerAt at = tower_of(levels);
+  const Tower* tower = tower_of(levels);
   Match match = family_of(*inner.object);
-  if (!match.family && at.tower) match.family = family_of_type(at.tower->text_family);
+  if (!match.family && tower) match.family = family_of_type(tower->text_family);
   if (!match.family) {
     if (match.shown.empty()) match.shown = family_of(config).shown;
     return unknown(match.shown, fmt::format("{}: {}/architectures", source, inner.pointer));
@@ -248,7 +256,7 @@ Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
   ModelSpec spec = match.family->from_config(keys);
   PLIMSOLL_TRY_VOID(keys.status());
   replace_head(match.other_head, *inner.object, spec);
-  PLIMSOLL_TRY_VOID(add_encoders(levels, at, source, spec));
+  PLIMSOLL_TRY_VOID(add_encoders(levels, tower, source, spec));
   const auto& names = config["architectures"].items();
   const std::string* outer = names.empty() ? nullptr : names[0].as_string();
   spec.architecture = outer ? *outer : std::string(match.family->architecture);

@@ -82,7 +82,7 @@ TEST(Open, GgufMetadataIsAJsonObject) {
   EXPECT_EQ(config["tokenizer.ggml.tokens"].size(), 512U);
   const Tensor* embedding = (*artifact)->find("token_embd.weight");
   ASSERT_NE(embedding, nullptr);
-  EXPECT_EQ(embedding->shape, (std::vector<std::int64_t>{512, 64}));  // rows first, as safetensors has them
+  EXPECT_EQ(embedding->shape, (Shape{512, 64}));  // rows first, as safetensors has them
 }
 
 TEST(Open, RefusesWhatIsNoModel) {

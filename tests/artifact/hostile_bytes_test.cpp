@@ -65,14 +65,14 @@ void hurt(const std::vector<std::byte>& file, std::size_t header, const Read& re
 TEST(HostileBytes, Safetensors) {
   const auto file = bytes_of("artifacts/st_ok/model.safetensors");
   hurt(file, 8 + 1168, [](std::span<const std::byte> bytes, Findings& findings) {
-    return read_safetensors(bytes, "f", findings).tensors.size();
+    return read_safetensors({bytes, "f", {}, nullptr}, findings).tensors.size();
   });
 }
 
 TEST(HostileBytes, Gguf) {
   const auto file = bytes_of("artifacts/gguf_ok_v3/model.gguf");
   hurt(file, 2080, [](std::span<const std::byte> bytes, Findings& findings) {
-    return read_gguf(bytes, "f", findings).tensors.size();
+    return read_gguf({bytes, "f", {}, nullptr}, findings).tensors.size();
   });
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import hub_certificate
 import hub_faults as faults
 import pytest
-from hub_driver import TOKEN, Driver, listing, model_files
+from hub_driver import TOKEN, TOKENIZER, Driver, listing, model_files
 from hub_repo import File, safetensors
 from hub_server import Hub
 from huggingface_hub import HfApi, constants, snapshot_download
@@ -103,11 +103,13 @@ def llama_7b(folder: Path, shards: int = 3) -> int:
             text[name]["data_offsets"] = [end, end + size]
             end += size
         written = json.dumps(text).encode()
+        written = written.ljust((len(written) + 7) // 8 * 8)  # as writers align it
         with open(folder / shard, "wb") as out:
             out.write(len(written).to_bytes(8, "little") + written)
             out.truncate(8 + len(written) + end)
     (folder / "model.safetensors.index.json").write_text(
         json.dumps({"metadata": {"total_size": total}, "weight_map": weight_map}))
+    (folder / "tokenizer.json").write_text(json.dumps(TOKENIZER))
     (folder / "config.json").write_text(json.dumps({
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": hidden, "intermediate_size": ffn,
         "num_hidden_layers": layers, "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": vocabulary,
@@ -276,7 +278,7 @@ def test_only_what_is_included(ask, hub, golden):
     assert ask("pull", NAME, "--include", "*.json", "--include", "sub/*").returncode == 0
     got = {path.relative_to(ask.snapshot(NAME, sha)).as_posix() for path in ask.snapshot(NAME, sha).rglob("*")
            if path.is_file()}
-    assert got == {"config.json", "original/params.json", "sub/folder/notes.txt", "sub/empty.txt"}
+    assert got == {"config.json", "tokenizer.json", "original/params.json", "sub/folder/notes.txt", "sub/empty.txt"}
     assert not hub.seen(host="cdn")
 
 
@@ -466,7 +468,7 @@ def test_the_hub_is_gone_and_the_cache_is_there(ask, hub, golden):
 
 
 def test_the_catalogue_answers_where_the_hub_does_not(ask, hub):
-    known = "Qwen/Qwen3-8B"
+    known = "meta-llama/Llama-3.1-8B"
     for environment in ({"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}):
         document = ask.document("inspect", known, **environment)
         assert ids(document)["CATALOGUE_USED"]["level"] == "info"
@@ -487,7 +489,8 @@ def test_tls(binary, tmp_path, golden):
         assert hub.requests == []
         assert ask("pull", NAME, SSL_CERT_FILE=authority).returncode == 0
         other_name = hub.endpoint.replace("127.0.0.1", "localhost")
-        ask.refused("inspect", NAME, says=("certificate",), SSL_CERT_FILE=authority, HF_ENDPOINT=other_name)
+        ask.refused("inspect", NAME, says=("certificate",), SSL_CERT_FILE=authority, HF_ENDPOINT=other_name,
+                    HF_HUB_CACHE=str(ask.home / "empty"))
 
 
 def test_tls_is_not_left_for_plain_http(binary, tmp_path, golden):
@@ -500,5 +503,5 @@ def test_tls_is_not_left_for_plain_http(binary, tmp_path, golden):
             each.repo(NAME, files)
         ask = Driver(binary, hub, tmp_path / "inside/home")
         hub.fault(faults.redirect(lambda request: plain.endpoint + request.target), path="config.json")
-        ask.refused("pull", NAME, says=("http:",), token=TOKEN, SSL_CERT_FILE=authority)
+        ask.refused("pull", NAME, says=("http",), token=TOKEN, SSL_CERT_FILE=authority)
         assert plain.requests == []

@@ -202,7 +202,7 @@ TEST(Report, StopsWithoutATextArePrintedByTheirId) {
 }
 
 TEST(Report, WrapperMayLeaveOutDefaults) {
-  const ConfigFile config(R"({"architectures":["LlavaForConditionalGeneration"],"model_type":"llava",
+  const ConfigFile config(R"({"architectures":["NobodysForConditionalGeneration"],"model_type":"nobodys",
     "text_config":{"architectures":["LlamaForCausalLM"],"model_type":"llama","vocab_size":32064},
     "vision_config":{"hidden_size":1024,"num_hidden_layers":24},"torch_dtype":"float16"})");
   const auto report = inspect(config.path());

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kMaxRedirects = 8;
 constexpr int kMaxTries = 5;
+constexpr std::size_t kShownOfAddress = 80;
 constexpr std::int64_t kMaxJson = 64 * kMiB;     // a page of the tree, or all headers of a large model
 constexpr std::int64_t kMaxSkipped = 64 * kMiB;  // read past when a server ignores a range
 
@@ -128,11 +129,12 @@ HttpAnswer HubClient::follow(HttpRequest request, bool stops_at_foreign, Url& at
     if (!is_redirect(answer)) return answer;
     const auto next = resolve_url(request.url, answer.header("location"));
     if (!next)
-      return stopped_redirect(
-          fmt::format("{} redirects to an address that is none of http", request.url.shown()));
+      return stopped_redirect(fmt::format("{} redirects to an address that is none of http: {}",
+                                          request.url.shown(),
+                                          answer.header("location").substr(0, kShownOfAddress)));
     if (request.url.scheme == "https" && next->scheme == "http")
       return stopped_redirect(
-          fmt::format("{} redirects from https to http, which is refused", request.url.shown()));
+          fmt::format("{} redirects from https to {}, which is refused", request.url.shown(), next->shown()));
     const bool stays = is_hub(*next, endpoint_);
     if (!stays && stops_at_foreign) return answer;
     is_trusted = is_trusted && stays;

@@ -43,6 +43,10 @@ class View final : public Artifact {
                     ": only headers were read from the hub, its bytes were not downloaded",
                 parts_.hub ? parts_.hub->id : std::string(), "`plimsoll pull` the model first");
   }
+  void release(std::span<const std::byte> part) const override { parts_.shown->release(part); }
+  std::optional<std::int64_t> index_total_size_bytes() const override {
+    return parts_.shown->index_total_size_bytes();
+  }
   bool has_tensor_bytes() const override {
     return parts_.has_tensor_bytes && parts_.shown->has_tensor_bytes();
   }

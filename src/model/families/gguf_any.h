@@ -10,6 +10,9 @@
 
 namespace plimsoll::model {
 
+/// True for the names that llama.cpp's converters write into general.architecture.
+bool is_gguf_architecture(std::string_view name);
+
 /// Reads the keys that llama.cpp's converters write for all architectures.
 /// Errors (kept in `keys`): kMalformed for figures that cannot be, or when there are no layers.
 /// Source: docs/formats/gguf.md, "Keys of the model"; llama.cpp's constants of the same names.

@@ -16,6 +16,8 @@ struct Tower {
   std::string_view text_family;  // model_type of the language model where its own config names none
   /// Errors are kept in the reader: kUnsupported for a part whose weights are not known.
   void (*write)(KeyReader& wrapper, SpecWriter&);
+  /// AutoModelForCausalLM builds the language model alone from a config that names no architecture.
+  bool is_text_when_bare = false;
 };
 std::span<const Tower> towers();
 

@@ -26,17 +26,19 @@ constexpr std::array kTowers{
     Tower{"minimax_m3_vl", "minimax_m3_vl_text", write_minimax_m3_vl},
     Tower{"qwen2_vl", "qwen2_vl_text", write_qwen2_vl},
     Tower{"qwen2_5_vl", "qwen2_5_vl_text", write_qwen2_5_vl},
+    Tower{"qwen2_5_omni", "qwen2_5_omni_text", write_qwen2_5_omni},
     Tower{"qwen2_5_omni_thinker", "qwen2_5_omni_text", write_qwen2_5_omni},
     Tower{"qwen3_vl", "qwen3_vl_text", write_qwen3_vl},
     Tower{"qwen3_vl_moe", "qwen3_vl_moe_text", write_qwen3_vl},
     Tower{"qwen3_5", "qwen3_5_text", write_qwen3_5},
     Tower{"qwen3_5_moe", "qwen3_5_moe_text", write_qwen3_5},
     Tower{"qwen4_exp", "qwen4_exp_text", write_qwen3_5},
+    Tower{"qwen3_omni_moe", "qwen3_omni_moe_text", write_qwen3_omni},
     Tower{"qwen3_omni_moe_thinker", "qwen3_omni_moe_text", write_qwen3_omni},
-    Tower{"llama4", "llama4_text", write_llama4},
+    Tower{"llama4", "llama4_text", write_llama4, true},
     Tower{"kimi_k25", "kimi_k2", write_kimi_k25},
     Tower{"internvl", "qwen2", write_internvl},
-    Tower{"mllama", "mllama_text_model", write_mllama},
+    Tower{"mllama", "mllama_text_model", write_mllama, true},
 };
 
 }  // namespace

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scanner of large headers beside the exact reader of JSON: what one takes, the other takes too.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "artifact/json_scan.h"
+#include "base/json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  constexpr int kDepth = 50;
+  plimsoll::artifact::JsonScan scan(text);
+  bool is_sound = scan.value(kDepth).has_value();
+  scan.skip_space();
+  is_sound = is_sound && scan.is_at_end();
+  const auto value =
+      plimsoll::parse_json(text, "input", {.max_depth = kDepth + 1, .allow_bare_constants = false});
+  // The exact reader may be kinder (it keeps the last digit of any number); the scanner must never be.
+  if (is_sound && !value) __builtin_trap();
+  return 0;
+}

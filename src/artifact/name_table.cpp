@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/name_table.h"
+
+#include <bit>
+#include <random>
+
+namespace plimsoll::artifact {
+
+std::uint64_t name_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+void NameTable::reset(std::size_t count) {
+  const std::size_t size = std::bit_ceil(2 * count + 1);
+  slots_.assign(size, Slot{});
+  mask_ = size - 1;
+}
+
+}  // namespace plimsoll::artifact

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tensor has this name? One flat hash from names to numbers, for 100,000 names at a time. The names
+// stay where they are: a table views them through the numbers it was given. Reading is safe from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll::artifact {
+
+/// Chosen anew by each process, so that no file can be made whose names all fall into one slot.
+std::uint64_t name_seed();
+
+/// Same names, same value, within one process.
+inline std::uint64_t hash_of(std::string_view name) {
+  static const std::uint64_t seed = name_seed();
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio: spreads neighbours
+  std::uint64_t hash = seed ^ (name.size() * kOdd);
+  const char* at = name.data();
+  std::size_t left = name.size();
+  const auto mix = [&](std::uint64_t word) {
+    const auto product = static_cast<unsigned __int128>(hash ^ word) * kOdd;
+    hash = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+  };
+  for (; left >= 8; at += 8, left -= 8) {
+    std::uint64_t word;
+    std::memcpy(&word, at, 8);
+    mix(word);
+  }
+  if (left > 0) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, left);
+    mix(word);
+  }
+  return hash;
+}
+
+class NameTable {
+ public:
+  /// Empties the table and makes room for `count` names.
+  void reset(std::size_t count);
+
+  /// Remembers `number` for a name of this hash, unless one is there for which `is_same(number)` holds: then
+  /// that one is returned, and nothing changes.
+  template <class IsSame>
+  std::optional<std::uint32_t> insert(std::uint64_t hash, std::uint32_t number, const IsSame& is_same) {
+    std::size_t at = hash & mask_;
+    for (; slots_[at].number != kFree; at = (at + 1) & mask_)
+      if (slots_[at].tag == tag_of(hash) && is_same(slots_[at].number)) return slots_[at].number;
+    slots_[at] = {tag_of(hash), number};
+    return std::nullopt;
+  }
+  template <class IsSame>
+  std::optional<std::uint32_t> find(std::uint64_t hash, const IsSame& is_same) const {
+    if (slots_.empty()) return std::nullopt;
+    for (std::size_t at = hash & mask_; slots_[at].number != kFree; at = (at + 1) & mask_)
+      if (slots_[at].tag == tag_of(hash) && is_same(slots_[at].number)) return slots_[at].number;
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::uint32_t kFree = UINT32_MAX;
+  struct Slot {
+    std::uint32_t tag = 0, number = kFree;
+  };
+  static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
+
+  std::vector<Slot> slots_;  // a power of two, at most half full
+  std::size_t mask_ = 0;
+};
+
+}  // namespace plimsoll::artifact

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that are pickles: listed from their archives, never opened.
+#include <gtest/gtest.h>
+
+#include "artifact/artifact.h"
+#include "artifact/zip_listing.h"
+#include "tests/testing/made_files.h"
+
+namespace plimsoll::artifact {
+namespace {
+
+using testing::MadeFolder;
+using testing::zip_file;
+
+std::string torch_file() {
+  return zip_file({{"archive/data.pkl", "\x80\x02."},
+                   {"archive/data/0", std::string(64, 'x')},
+                   {"archive/data/1", std::string(36, 'y')},
+                   {"archive/version", "3\n"}});
+}
+
+const Finding* finding_of(const Artifact& artifact, std::string_view id) {
+  for (const Finding& finding : artifact.findings())
+    if (finding.id == id) return &finding;
+  return nullptr;
+}
+
+TEST(Zip, ListsMembers) {
+  const std::string file = torch_file();
+  std::vector<std::pair<std::string, std::int64_t>> members;
+  const Status listed =
+      for_each_zip_member(std::as_bytes(std::span(file)), "f", [&](const ZipMember& member) {
+        members.emplace_back(member.name, member.bytes);
+        EXPECT_FALSE(member.is_packed);
+      });
+  ASSERT_TRUE(listed) << listed.error().describe();
+  ASSERT_EQ(members.size(), 4U);
+  EXPECT_EQ(members[1], (std::pair<std::string, std::int64_t>("archive/data/0", 64)));
+}
+
+TEST(Zip, EveryCutAndDamageEndsWell) {
+  const std::string file = torch_file();
+  const auto list = [](const std::string& bytes) {
+    return for_each_zip_member(std::as_bytes(std::span(bytes)), "f", [](const ZipMember&) {}).has_value();
+  };
+  for (std::size_t size = 0; size < file.size(); ++size) EXPECT_FALSE(list(file.substr(0, size))) << size;
+  std::string damaged = file;
+  for (std::size_t at = 0; at < file.size(); ++at)
+    for (const char value : {'\0', '\x7f', '\xff'}) {
+      damaged[at] = value;
+      list(damaged);
+      damaged[at] = file[at];
+    }
+}
+
+TEST(Pickle, OnlyWeightsAreListedNotLoaded) {
+  const MadeFolder folder;
+  folder.put("config.json", "{}");
+  folder.put("pytorch_model.bin", torch_file());
+  const auto artifact = open(folder.path().string());
+  ASSERT_TRUE(artifact);
+  const Finding* finding = finding_of(**artifact, "PICKLE_ONLY");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->where, "pytorch_model.bin");
+  EXPECT_NE(finding->message.find("2 tensor storages with 100 bytes"), std::string::npos) << finding->message;
+  EXPECT_EQ(finding->kind, FindingKind::kUnsupported);
+}
+
+TEST(Pickle, ShardedSetIsHeldAgainstItsIndex) {
+  const MadeFolder folder;
+  folder.put("config.json", "{}");
+  folder.put("pytorch_model-00001-of-00002.bin", torch_file());
+  folder.put(
+      "pytorch_model.bin.index.json",
+      R"({"metadata":{"total_size":200},"weight_map":{"a":"pytorch_model-00001-of-00002.bin","b":"pytorch_model-00002-of-00002.bin"}})");
+  const auto artifact = open(folder.path().string());
+  ASSERT_TRUE(artifact);
+  ASSERT_NE(finding_of(**artifact, "PICKLE_ONLY"), nullptr);
+  const Finding* absent = finding_of(**artifact, "IDX_ABSENT_SHARD");
+  ASSERT_NE(absent, nullptr);
+  EXPECT_NE(absent->message.find("pytorch_model-00002-of-00002.bin"), std::string::npos);
+  EXPECT_EQ((*artifact)->index_total_size_bytes(), 200);
+}
+
+TEST(Pickle, ACutArchiveIsDamaged) {
+  const MadeFolder folder;
+  folder.put("config.json", "{}");
+  folder.put("model.pt", torch_file().substr(0, 200));
+  const auto artifact = open(folder.path().string());
+  ASSERT_TRUE(artifact);
+  ASSERT_NE(finding_of(**artifact, "PICKLE_DAMAGED"), nullptr);
+  EXPECT_NE(finding_of(**artifact, "PICKLE_ONLY"), nullptr);
+}
+
+}  // namespace
+}  // namespace plimsoll::artifact

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/card_checks.h"
+
+#include <gtest/gtest.h>
+
+#include "inspect/claims.h"
+#include "tests/inspect/model_folder.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+using Kind = Claim::Kind;
+
+std::string shown(const std::vector<Claim>& claims) {
+  std::string text;
+  for (const Claim& claim : claims) {
+    constexpr const char* kNames[] = {"size", "total", "active", "context"};
+    text += (text.empty() ? "" : " ") + std::string(kNames[static_cast<int>(claim.kind)]) + "=" +
+            std::to_string(claim.value);
+  }
+  return text;
+}
+
+TEST(Claims, InProse) {
+  const auto text = [](std::string_view prose) { return shown(claims_in_text(prose)); };
+  EXPECT_EQ(text("It has 180B parameters, 6B active."), "total=180000000000 active=6000000000");
+  EXPECT_EQ(text("a Mixture-of-Experts model with 671B total parameters with 37B activated for each token"),
+            "total=671000000000 active=37000000000");
+  EXPECT_EQ(
+      text(
+          "| **Total Parameters** | 1T |\n| **Activated Parameters** | 32B |\n| **Context Length** | 128K |"),
+      "total=1000000000000 active=32000000000 context=131072");
+  EXPECT_EQ(text("- Number of Parameters: 7.61B\n- Number of Paramaters (Non-Embedding): 6.53B"),
+            "total=7610000000");
+  EXPECT_EQ(text("Context Length: Full 131,072 tokens and generation 8192 tokens"), "context=131072");
+  EXPECT_EQ(text("1.5 billion parameters"), "total=1500000000");
+  EXPECT_EQ(text("a 135M-parameter model"), "total=135000000");
+  // Data, names, versions and layers are no sizes.
+  EXPECT_EQ(text("trained on 15T tokens"), "");
+  EXPECT_EQ(text("better than Qwen2.5-7B and Llama-3.1-70B-Instruct"), "");
+  EXPECT_EQ(text("48 layers, 24 heads, version 2.5, 2026-11-29"), "");
+  EXPECT_EQ(text(std::string(200'000, '9')), "");
+  EXPECT_LE(claims_in_text([] {
+              std::string many;
+              for (int i = 0; i < 5000; ++i) many += "7B parameters.\n";
+              return many;
+            }())
+                .size(),
+            64U);
+}
+
+TEST(Claims, InNames) {
+  const auto text = [](std::string_view name) { return shown(claims_in_name(name)); };
+  EXPECT_EQ(text("Qwen3-30B-A3B-Instruct-2507"), "size=30000000000 active=3000000000");
+  EXPECT_EQ(text("SmolLM2-135M-Instruct"), "size=135000000");
+  EXPECT_EQ(text("Qwen2.5-7B-Instruct-1M"), "size=7000000000");
+  EXPECT_EQ(text("Mixtral-8x7B-v0.1"), "");
+  EXPECT_EQ(text("gemma-3n-E4B-it"), "");
+  EXPECT_EQ(text("Llama-4-Scout-17B-16E"), "size=17000000000");
+  EXPECT_EQ(text("gpt-oss-120b"), "size=120000000000");
+  EXPECT_EQ(text("model"), "");
+}
+
+TEST(Claims, AgreeWithinTheirRounding) {
+  const Claim seven{Kind::kTotal, 7'000'000'000, 1'000'000'000, "7B"};
+  EXPECT_TRUE(agrees(seven, 7'615'616'512));
+  EXPECT_FALSE(agrees(seven, 8'030'261'248));
+  const Claim exact{Kind::kTotal, 7'610'000'000, 10'000'000, "7.61B"};
+  EXPECT_TRUE(agrees(exact, 7'615'616'512));
+  EXPECT_FALSE(agrees(exact, 8'030'261'248));
+  const Claim large{Kind::kTotal, 180'000'000'000, 1'000'000'000, "180B"};
+  EXPECT_TRUE(agrees(large, 177'392'830'576));  // without its draft layer
+  EXPECT_FALSE(agrees(large, 125'743'653'760));
+}
+
+Report with_card(const std::string& text) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama).write("README.md", "---\nlicense: mit\n---\n" + text);
+  return folder.inspected();
+}
+
+TEST(CardChecks, TheClaimThatAgreesSpeaks) {
+  const Report plain = with_card("");
+  ASSERT_TRUE(plain.parameters.total.has_value());
+  const std::string own = std::to_string(*plain.parameters.total / 1000);
+  const Report report =
+      with_card("Distilled from a model of 671B parameters. It has 0." +
+                std::string(6 - std::min<std::size_t>(own.size(), 6), '0') + own + " billion parameters.");
+  EXPECT_EQ(finding_of(report, "CARD_TOTAL"), nullptr) << finding_of(report, "CARD_TOTAL")->message;
+}
+
+TEST(CardChecks, ADifferenceIsTold) {
+  const Report report = with_card("This model has 13B parameters and a 128K context window.");
+  EXPECT_EQ(report.card_claims["total"], Json(13'000'000'000));
+  EXPECT_TRUE(report.card_claims["active"].is_null());
+  EXPECT_EQ(report.card_claims["context_tokens"], Json(131'072));
+  const auto* total = finding_of(report, "CARD_TOTAL");
+  ASSERT_NE(total, nullptr);
+  EXPECT_EQ(total->level, FindingLevel::kWarning);
+  EXPECT_NE(total->message.find("13000000000"), std::string::npos);
+  EXPECT_NE(total->message.find(std::to_string(*report.parameters.total)), std::string::npos);
+  ASSERT_NE(finding_of(report, "CARD_CONTEXT"), nullptr);
+  EXPECT_NE(finding_of(report, "CARD_CONTEXT")->message.find("2048"), std::string::npos);
+}
+
+TEST(CardChecks, TheFolderNameIsAClaimToo) {
+  ModelFolder folder("Some-8B-Instruct");
+  folder.write("config.json", kSmallLlama);
+  const Report report = folder.inspected();
+  const auto* finding = finding_of(report, "NAME_SIZE");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->level, FindingLevel::kInfo);
+  EXPECT_NE(finding->message.find("Some-8B-Instruct"), std::string::npos);
+  const auto catalogue = inspect("meta-llama/Llama-3.1-8B");
+  ASSERT_TRUE(catalogue);
+  EXPECT_EQ(finding_of(*catalogue, "NAME_SIZE"), nullptr);
+}
+
+}  // namespace
+}  // namespace plimsoll::inspect

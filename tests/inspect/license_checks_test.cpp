@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/license_checks.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/inspect/model_folder.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+constexpr const char* kMit =
+    "Permission is hereby granted, free of charge, to any person ... without restriction, including without";
+
+Report with(const std::string& front_matter, const std::string& license_text = "") {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama);
+  folder.write("README.md", "---\n" + front_matter + "---\n# A model\n");
+  if (!license_text.empty()) folder.write("LICENSE", license_text);
+  return folder.inspected();
+}
+
+TEST(LicenseChecks, TermsOfTheCard) {
+  const Report report = with("language:\n- en\nlicense: apache-2.0  # ours\ntags: [a, b]\n");
+  const Json license = license_json(report);
+  EXPECT_EQ(license["id"], Json("apache-2.0"));
+  EXPECT_EQ(license["commercial_use"], Json("yes"));
+  EXPECT_EQ(license["redistribution"], Json("yes"));
+  EXPECT_EQ(license["derivatives"], Json("yes"));
+  EXPECT_TRUE(license["gated"].is_null());  // a card alone does not tell that it is open
+  EXPECT_EQ(finding_of(report, "LICENSE_CONDITIONS"), nullptr);
+  EXPECT_EQ(to_json(report)["model"]["license"], license);
+}
+
+TEST(LicenseChecks, NonCommercialAndConditional) {
+  const Report nc = with("license: cc-by-nc-4.0\n");
+  ASSERT_NE(finding_of(nc, "LICENSE_NONCOMMERCIAL"), nullptr);
+  EXPECT_EQ(finding_of(nc, "LICENSE_NONCOMMERCIAL")->level, FindingLevel::kWarning);
+  const Report llama = with("license: llama3.1\nextra_gated_prompt: >-\n  Read this\n  first\n");
+  ASSERT_NE(finding_of(llama, "LICENSE_CONDITIONS"), nullptr);
+  EXPECT_EQ(finding_of(llama, "LICENSE_CONDITIONS")->level, FindingLevel::kInfo);
+  EXPECT_EQ(license_json(llama)["gated"], Json(true));
+  EXPECT_NE(finding_of(llama, "LICENSE_CONDITIONS")->message.find("700 million"), std::string::npos);
+}
+
+TEST(LicenseChecks, TheNameBesideOther) {
+  const Report research = with("license: other\nlicense_name: \"qwen-research\"\nlicense_link: LICENSE\n");
+  EXPECT_EQ(license_json(research)["id"], Json("qwen-research"));
+  EXPECT_EQ(license_json(research)["commercial_use"], Json("no"));
+  const Report community = with("license: other\nlicense_name: qwen-community-1.0\n");
+  EXPECT_EQ(license_json(community)["id"], Json("qwen-community-1.0"));
+  EXPECT_TRUE(license_json(community)["commercial_use"].is_null());
+  EXPECT_NE(finding_of(community, "LICENSE_UNKNOWN"), nullptr);
+  const Report own = with("license: other\nlicense_name: house-rules-7\n");
+  EXPECT_EQ(license_json(own)["id"], Json("house-rules-7"));
+  ASSERT_NE(finding_of(own, "LICENSE_UNKNOWN"), nullptr);
+  EXPECT_NE(finding_of(own, "LICENSE_UNKNOWN")->message.find("house-rules-7"), std::string::npos);
+}
+
+TEST(LicenseChecks, AListOfLicensesCountsByItsFirst) {
+  EXPECT_EQ(license_json(with("license:\n- mit\n- apache-2.0\n"))["id"], Json("mit"));
+}
+
+TEST(LicenseChecks, TheFileSpeaksWhereTheCardDoesNot) {
+  const Report report = with("license: other\n", kMit);
+  EXPECT_EQ(license_json(report)["id"], Json("mit"));
+  ModelFolder bare;
+  bare.write("config.json", kSmallLlama).write("LICENSE.txt", kMit);
+  EXPECT_EQ(license_json(bare.inspected())["id"], Json("mit"));
+}
+
+TEST(LicenseChecks, CardAndFileDisagree) {
+  const Report report = with("license: apache-2.0\n", kMit);
+  const auto* finding = finding_of(report, "LICENSE_CONFLICT");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->where, "LICENSE");
+  EXPECT_NE(finding->message.find("apache-2.0"), std::string::npos);
+  EXPECT_NE(finding->message.find("mit"), std::string::npos);
+  EXPECT_EQ(finding_of(with("license: mit\n", kMit), "LICENSE_CONFLICT"), nullptr);
+  EXPECT_EQ(finding_of(with("license: gpl\n", "GNU GENERAL PUBLIC LICENSE\nVersion 3"), "LICENSE_CONFLICT"),
+            nullptr);
+}
+
+TEST(LicenseChecks, AbsentIsToldOfACardOnly) {
+  EXPECT_NE(finding_of(with("language: en\n"), "LICENSE_MISSING"), nullptr);
+  ModelFolder bare;
+  bare.write("config.json", kSmallLlama);
+  const Report report = bare.inspected();
+  EXPECT_EQ(finding_of(report, "LICENSE_MISSING"), nullptr);
+  EXPECT_TRUE(license_json(report)["id"].is_null());
+}
+
+TEST(LicenseChecks, TheCatalogueKnowsItsModels) {
+  const auto report = inspect("meta-llama/Llama-3.1-8B");
+  ASSERT_TRUE(report) << report.error().describe();
+  EXPECT_EQ(license_json(*report)["id"], Json("llama3.1"));
+  EXPECT_EQ(license_json(*report)["commercial_use"], Json("conditional"));
+}
+
+TEST(ModelCard, FrontMatterThatIsNone) {
+  EXPECT_TRUE(parse_model_card("").fields.empty());
+  EXPECT_TRUE(parse_model_card("# Title\n---\nlicense: mit\n---\n").fields.empty());
+  const ModelCard open = parse_model_card("---\nlicense: mit\n");  // never closed: text, not fields
+  EXPECT_TRUE(open.fields.empty());
+  const ModelCard windows = parse_model_card("\xEF\xBB\xBF---\r\nlicense: 'mit'\r\n---\r\nText");
+  EXPECT_EQ(windows.field("license"), "mit");
+  EXPECT_EQ(windows.text, "Text");
+  std::string many = "---\n";
+  for (int i = 0; i < 20'000; ++i) many += "- x\nk: [a, b\n";
+  EXPECT_LE(parse_model_card(many + "---\n").fields.size(), 4096U);
+  EXPECT_TRUE(parse_model_card("---\nk: []\nempty:\n---\n").field("k") == std::nullopt);
+}
+
+}  // namespace
+}  // namespace plimsoll::inspect

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints by their configs alone, against the headers of checkpoints that were written.
+#include "memory/quantized_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/json.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::memory {
+namespace {
+
+// bitsandbytes' four-bit layout hangs on the length of a JSON text.
+const std::set<std::string> kWithoutFormula = {"bnb_nf4", "bnb_nf4_double"};
+
+TEST(QuantizedWeights, ConfigsGiveTheBytesOfTheirHeaders) {
+  const auto layouts = read_json_file(testing::data_path("quantized/layouts.json"));
+  ASSERT_TRUE(layouts) << layouts.error().describe();
+  int compared = 0;
+  for (const Json& layout : (*layouts)["layouts"].items()) {
+    const std::string& name = *layout["name"].as_string();
+    SCOPED_TRACE(name);
+    const auto spec = model::read_spec(layout["config"], "config.json");
+    if (!spec) continue;  // a family that is not read, or none: its layout alone is of interest
+    const auto quantization = model::read_quantization(layout["config"], Json());
+    ASSERT_TRUE(quantization);
+    const auto checkpoint = stored_checkpoint(*spec, quantization);
+    if (kWithoutFormula.contains(name)) {
+      EXPECT_FALSE(checkpoint);
+      continue;
+    }
+    ASSERT_TRUE(checkpoint);
+    EXPECT_EQ(checkpoint->bytes.value, layout["expected"]["stored_bytes"].as_integer());
+    ++compared;
+  }
+  EXPECT_GE(compared, 10);
+}
+
+// The published config; totals of the published files. Source: docs/formats/quantized_layouts.md.
+TEST(QuantizedWeights, DeepseekV3) {
+  const auto config = parse_json(R"({"architectures":["DeepseekV3ForCausalLM"],"model_type":"deepseek_v3",
+    "first_k_dense_replace":3,"hidden_size":7168,"intermediate_size":18432,"kv_lora_rank":512,
+    "max_position_embeddings":163840,"moe_intermediate_size":2048,"moe_layer_freq":1,"n_routed_experts":256,
+    "n_shared_experts":1,"num_attention_heads":128,"num_experts_per_tok":8,"num_hidden_layers":61,
+    "num_key_value_heads":128,"num_nextn_predict_layers":1,"q_lora_rank":1536,"qk_nope_head_dim":128,
+    "qk_rope_head_dim":64,"v_head_dim":128,"vocab_size":129280,"tie_word_embeddings":false,
+    "torch_dtype":"bfloat16","quantization_config":{"activation_scheme":"dynamic","fmt":"e4m3",
+    "quant_method":"fp8","weight_block_size":[128,128]}})",
+                                 "config.json");
+  ASSERT_TRUE(config) << config.error().describe();
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  const auto checkpoint = stored_checkpoint(*spec, model::read_quantization(*config, Json()));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->bytes.value, 688'574'839'360);
+  EXPECT_EQ(checkpoint->elements, 684'531'386'000);
+  EXPECT_EQ(checkpoint->scales, 41'540'496);
+  EXPECT_EQ(checkpoint->mtp, 13'463'426'048);
+  EXPECT_EQ(checkpoint->buffers, 15'104);
+  EXPECT_EQ(checkpoint->packed, 0);
+}
+
+TEST(QuantizedWeights, NamesOfOtherModelsMakeNoAnswer) {
+  const auto config = parse_json(R"({"architectures":["LlamaForCausalLM"],"hidden_size":64,
+    "intermediate_size":128,"num_hidden_layers":1,"num_attention_heads":2,"vocab_size":32,
+    "max_position_embeddings":128,"quantization_config":{"quant_method":"fp8",
+    "modules_to_not_convert":["transformer.h.0.attn.c_proj"]}})",
+                                 "config.json");
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_FALSE(stored_checkpoint(*spec, model::read_quantization(*config, Json())));
+}
+
+TEST(QuantizedWeights, StacksOfExpertsAndRaggedGroups) {
+  model::QuantizationScheme scheme;
+  scheme.layout = model::Layout::kNvfp4;
+  const std::vector<std::int64_t> stack{4, 96, 40};
+  const auto tensors = stored_tensors(stack, scheme);
+  ASSERT_TRUE(tensors);
+  ASSERT_EQ(tensors->size(), 3U);
+  EXPECT_EQ((*tensors)[0].elements, 4 * 96 * 20);
+  EXPECT_EQ((*tensors)[1].elements, 4 * 96 * 3);  // 40 inputs: two groups of 16 and one of 8
+  EXPECT_EQ((*tensors)[2].elements, 4);
+  const std::vector<std::int64_t> vector{96};
+  EXPECT_FALSE(stored_tensors(vector, scheme));
+}
+
+}  // namespace
+}  // namespace plimsoll::memory
