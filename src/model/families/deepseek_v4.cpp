@@ -196,7 +196,9 @@ ModelSpec deepseek_v4_from_config(KeyReader& keys) {
                         .head_dim = keys.count("index_head_dim", kMaxHeadDim, 128),
                         .selected_tokens = keys.count("index_topk", 1 << 30, 512)};
   const Ratios ratios = read_ratios(keys, spec.layers.size());
-  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {256, 6, 2048, 1});
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {256, 6, 2048, 1});
+  // The shared experts are one feed-forward of one expert's width, however many the config counts.
+  moe.shared_intermediate_size = std::min(moe.shared_intermediate_size, moe.expert_intermediate_size);
   for (std::size_t i = 0; i < spec.layers.size(); ++i)
     spec.layers[i] = {latent_of(base, indexer, ratios.layers[i], ratios.sparse), moe};
   spec.rope.rotary_dim = base.qk_rope_head_dim;
