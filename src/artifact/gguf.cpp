@@ -25,7 +25,7 @@ constexpr std::int64_t kLeastAlignment = 8;  // the format wants a multiple of i
 constexpr std::uint32_t kMaxDimensions = 4;  // GGML_MAX_DIMS
 constexpr std::size_t kMaxNameBytes = 65'535;
 // Published files have up to 2,000 tensors and 100 keys; bounds memory.
-constexpr std::uint64_t kMaxTensors = std::uint64_t{1} << 18;
+constexpr std::uint64_t kMaxTensors = 196'608;
 constexpr std::uint64_t kMaxKeys = 65'536;
 
 class Reader {

@@ -11,7 +11,7 @@ namespace plimsoll::artifact {
 namespace {
 
 // A vocabulary of 262,144 tokens takes 1.3 M elements: tokens, scores, types and merges.
-constexpr std::int64_t kMaxElements = 2'000'000;      // kept over all arrays of the tokenizer
+constexpr std::int64_t kMaxElements = 1'400'000;      // kept over all arrays of the tokenizer
 constexpr std::int64_t kMaxElementsOfOther = 65'536;  // kept of one array that is not the tokenizer's
 constexpr std::int64_t kMaxText = 16 * kMiB;       // of one string; some files carry a whole tokenizer.json
 constexpr std::int64_t kMaxArrayText = 48 * kMiB;  // of all strings in arrays
@@ -189,6 +189,7 @@ bool GgufValues::read_array(const std::string& key, Json& value) {
             fmt::format("the texts of array \"{}\" and those before it take more than {} bytes", key,
                         kMaxArrayText));
       item = Json(*text);
+      release_pages();
     } else if (!read_value(element, key, item)) {
       return false;
     }

@@ -57,7 +57,7 @@ std::optional<std::string_view> JsonScan::plain_string() {
   skip_space();
   if (at_ == end_ || *at_ != '"') return std::nullopt;
   const char* first = at_ + 1;
-  const char* last = end_of_plain(first, end_);
+  const char* last = end_of_plain(first, first + std::min(end_ - first, kLongest));
   if (last == end_ || *last != '"') return std::nullopt;
   at_ = last + 1;
   return std::string_view(first, static_cast<std::size_t>(last - first));
@@ -135,11 +135,13 @@ bool JsonScan::multibyte(std::string* text) {
 
 // at_ is behind the opening quote.
 bool JsonScan::string_body(std::string* text) {
+  const char* limit = at_ + std::min(end_ - at_, kLongest);
   for (;;) {
-    const char* stop = end_of_plain(at_, end_);
+    const char* stop = end_of_plain(at_, std::max(at_, limit));
     if (text) text->append(at_, static_cast<std::size_t>(stop - at_));
     at_ = stop;
     if (at_ == end_) return refuse("the text ends inside a string");
+    if (at_ >= limit) return refuse("a string of more than 8 MB");
     if (*at_ == '"') {
       ++at_;
       return true;
@@ -202,6 +204,10 @@ std::optional<std::string_view> JsonScan::value(int max_depth) {
   const char* first = at_;
   const auto key = [&] { return skip_string() && take(':'); };
   for (;;) {  // one value
+    if (at_ - first > kLongest) {
+      refuse("a value of more than 8 MB");
+      return std::nullopt;
+    }
     const char c = peek();
     if (c == '{' || c == '[') {
       if (depth == limit) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where do the parts of a large JSON text begin and end? One strict pass without a tree and without
 // allocation, for headers and indices of 100,000 entries and for hostile ones of 100 MB. Values that are not
-// plain are handed back as text, for base's exact reader. Views the text, owns nothing; one thread.
+// plain are handed back as text, for base's exact reader. Strings and white space of more than 8 MB are
+// refused, so that no more of a mapped text need be in memory at a time. Views the text, owns nothing; one
+// thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,7 +32,8 @@ class JsonScan {
   bool is_bad_utf8() const { return is_bad_utf8_; }
 
   void skip_space() {
-    while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+    const char* limit = at_ + std::min(end_ - at_, kLongest);
+    while (at_ != limit && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
   }
   /// Takes `c` when it is next, after white space.
   bool take(char c) {
@@ -68,6 +72,8 @@ class JsonScan {
     reason_ = reason;
     return false;
   }
+
+  static constexpr std::ptrdiff_t kLongest = std::ptrdiff_t{8} << 20;
 
   const char* begin_;
   const char* at_;

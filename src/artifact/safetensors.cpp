@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kLengthField = 8;               // little-endian u64 before the header
 constexpr std::int64_t kMaxHeaderBytes = 100'000'000;  // the reference reader's own limit
 // The largest published models have some 300,000 tensors over a hundred files; bounds memory.
-constexpr std::size_t kMaxTensors = std::size_t{1} << 18;
+constexpr std::size_t kMaxTensors = 196'608;
 constexpr std::size_t kLeastEntry = 50;  // bytes of the shortest tensor's entry in a header
 // Pages of a header are given back in steps of this; names are looked at again only where hashes are equal.
 constexpr std::size_t kReleaseStep = std::size_t{8} << 20;

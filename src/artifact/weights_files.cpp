@@ -91,7 +91,10 @@ bool is_model_name(std::string_view name) {
 // The same weights again: another split, another maker's names, or copies in folders below.
 void note_other_sets(const std::vector<std::string>& taken, ArtifactParts& parts) {
   const auto tell = [&](const std::string& where, const std::string& what) {
-    parts.findings.push_back({"WEIGHTS_DUPLICATE_SET", FindingLevel::kInfo, FindingKind::kCheckFailed, where,
+    parts.findings.push_back({"WEIGHTS_DUPLICATE_SET",
+                              FindingLevel::kInfo,
+                              FindingKind::kCheckFailed,
+                              where,
                               fmt::format("{} not part of the set that loaders take ({}); not counted", what,
                                           taken.empty() ? std::string("none") : taken.front()),
                               {}});

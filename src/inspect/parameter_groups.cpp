@@ -22,24 +22,58 @@ bool has_segment(std::string_view name, std::string_view segment) {
 
 std::string_view group_of(std::string_view name) {
   if (has_any(name, {"vision", "visual", "audio", "v.blk.", "multi_modal", "mm_projector"})) return "encoder";
+  if (has_any(name, {"per_layer", "ngram"})) return "table";
   if (has_any(name, {"embed_tokens", "token_embd", "wte.", "word_embeddings", "embed_in"}))
     return "embedding";
   if (name.starts_with("lm_head") || name.ends_with(".lm_head.weight") || name == "output.weight" ||
       has_any(name, {"embed_out"}))
     return "head";
   if (has_any(name, {"norm", "ln_"})) return "norm";
-  if (has_any(name, {"shared_expert", "_shexp"})) return "ffn";
+  if (has_any(name, {"indexer"})) return "indexer";
+  if (has_any(name, {"router", ".gate.", "ffn_gate_inp"})) return "router";
+  if (has_any(name, {"shared_expert", "_shexp"})) return "shared_experts";
   if (has_any(name, {"experts", "_exps"})) return "experts";
-  if (has_any(name, {"attn", "attention"})) return "attention";
+  if (has_any(name, {"linear_attn", "mamba", "ssm_", "short_conv", "shortconv", ".conv.", "mixer.in_proj",
+                     "mixer.out_proj", "mixer.conv1d"}))
+    return "state";
+  if (has_any(name, {"attn", "attention", "mixer."})) return "attention";
   if (has_any(name, {"mlp", "ffn", "feed_forward"})) return "ffn";
   return "other";
 }
 
+Parts::Parts(const std::optional<model::ModelSpec>& spec) {
+  if (!spec || !spec->has_file_names) return;
+  for (const model::Weight& weight : spec->weights) {
+    std::string name = weight.hf_name;
+    for (std::size_t at = name.find("{}"); at != std::string::npos; at = name.find("{}"))
+      name.replace(at, 2, "*");
+    // Prediction layers share patterns with the decoder, which comes first and is meant.
+    known_.try_emplace(model::name_pattern(name), Known{weight.group, weight.is_parameter});
+  }
+}
+
+const Parts::Known* Parts::find(const std::string& name) const {
+  const auto at = known_.find(name);
+  return at == known_.end() ? nullptr : &at->second;
+}
+
+std::string_view Parts::group_of(const model::TensorKind& kind, const std::string& module) const {
+  const Known* known = find(kind.pattern);
+  if (!known) known = find(module + ".weight");
+  return known ? model::to_string(known->group) : inspect::group_of(kind.pattern);
+}
+
+bool Parts::is_buffer(const model::TensorKind& kind) const {
+  const Known* known = find(kind.pattern);
+  return known ? !known->is_parameter : inspect::is_buffer(kind);
+}
+
 bool is_buffer(const model::TensorKind& kind) {
   const std::string_view name = kind.pattern;
-  if (has_any(name,
-              {"inv_freq", "rope_freqs", "rope_factors", "masked_bias", "rotary_emb.cos", "rotary_emb.sin",
-               "e_score_correction_bias", "position_ids", "num_batches_tracked", "exp_probs_b", "self_attn.slope_rate", "self_attn.query_decay", "self_attn.key_decay", "self_attn.diagonal_decay"}) ||
+  if (has_any(name, {"inv_freq", "rope_freqs", "rope_factors", "masked_bias", "rotary_emb.cos",
+                     "rotary_emb.sin", "e_score_correction_bias", "position_ids", "num_batches_tracked",
+                     "exp_probs_b", "self_attn.slope_rate", "self_attn.query_decay", "self_attn.key_decay",
+                     "self_attn.diagonal_decay"}) ||
       name.ends_with(".expert_bias"))
     return true;
   // A causal mask: [1, 1, n, n] under the name of a bias.

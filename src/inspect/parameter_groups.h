@@ -4,18 +4,38 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
+#include "model/model.h"
 #include "model/tensor_kinds.h"
 
 namespace plimsoll::inspect {
 
-/// embedding attention ffn experts norm head encoder other. Names of safetensors and of GGUF.
+/// By names alone, safetensors' and GGUF's; the words are those of model::WeightGroup.
 std::string_view group_of(std::string_view name);
 
-/// Stored, but no parameter of the model: tables that are computed anew, masks, corrections of routers that
-/// are no trained weights, positions.
+/// Stored, but no parameter of the model, by names alone: tables that are computed anew, masks, corrections
+/// of routers that are no trained weights, positions.
 bool is_buffer(const model::TensorKind& kind);
+
+/// The same with a spec that knows the names of its files; names alone decide where it does not know one.
+class Parts {
+ public:
+  explicit Parts(const std::optional<model::ModelSpec>& spec);
+  std::string_view group_of(const model::TensorKind& kind, const std::string& module) const;
+  bool is_buffer(const model::TensorKind& kind) const;
+
+ private:
+  struct Known {
+    model::WeightGroup group;
+    bool is_parameter;
+  };
+  const Known* find(const std::string& name) const;
+  std::unordered_map<std::string, Known> known_;  // by pattern
+};
 
 /// How many of the kind's tensors belong to layers that predict further tokens (MTP): those under such a
 /// name, and the layers from `num_layers` on where the config says that some follow.

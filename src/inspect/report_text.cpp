@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "inspect/deployment_text.h"
 #include "inspect/inspect.h"
@@ -137,6 +138,20 @@ void add_structure(const Report& report, std::string& page) {
                      size_of(*report.kv_cache->bytes_per_sequence)));
 }
 
+void add_inputs(const Report& report, std::string& page) {
+  bool is_first = true;
+  for (const Json& example : report.multimodal["examples"].items()) {
+    const auto tokens = example["tokens"].as_integer();
+    if (!tokens) continue;
+    if (std::exchange(is_first, false)) page += "\n";
+    line(page,
+         *example["kind"].as_string() == "image"   ? "Image"
+         : *example["kind"].as_string() == "video" ? "Clip"
+                                                   : "Sound",
+         fmt::format("{} tokens for {}", with_commas(*tokens), *example["size"].as_string()));
+  }
+}
+
 std::string token_text(const Json& token) {
   const auto id = token["id"].as_integer();
   const std::string text = id ? std::to_string(*id) : "?";
@@ -182,6 +197,7 @@ std::string to_text(const Report& report) {
   add_deciding_values(report, page);
   add_sizes(report, page);
   add_structure(report, page);
+  add_inputs(report, page);
   add_tokens(report, page);
   page += deployment_text(report);
   add_findings(report, page);

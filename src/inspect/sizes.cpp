@@ -71,7 +71,7 @@ struct Tally {
 class Counter {
  public:
   Counter(const Subject& subject, const Report& report, const model::StoredWeights& stored)
-      : stored_(stored), layers_(layers_of(subject)) {
+      : stored_(stored), layers_(layers_of(subject)), parts_(report.spec) {
     ties_ = report.spec ? report.spec->ties_embeddings
                         : subject.figures["tie_word_embeddings"].as_bool().value_or(false);
   }
@@ -96,15 +96,17 @@ class Counter {
       tally_.is_known = false;
       return;
     }
-    const std::string_view group = group_of(tensors.pattern);
-    if (!kind.is_quantized && (is_buffer(tensors) || is_table(tensors.dtype))) {
+    const std::string_view group = parts_.group_of(tensors, kind.module);
+    if (!kind.is_quantized && (parts_.is_buffer(tensors) || is_table(tensors.dtype))) {
       tally_.buffers = capped_sum(tally_.buffers, shown);
       return;
     }
     if (ties_ && group == "head") {
       tally_.head = capped_sum(tally_.head, *kind.elements);
     } else {
-      const std::int64_t mtp = count_mtp(tensors, layers_.layers, layers_.has_more);
+      const std::int64_t mtp = group == model::to_string(model::WeightGroup::kMtp)
+                                   ? tensors.count
+                                   : count_mtp(tensors, layers_.layers, layers_.has_more);
       const std::int64_t of_mtp =
           mtp == tensors.count ? *kind.elements : capped_product(*kind.elements / tensors.count, mtp);
       tally_.mtp = capped_sum(tally_.mtp, of_mtp);
@@ -136,6 +138,7 @@ class Counter {
 
   const model::StoredWeights& stored_;
   LayerCount layers_;
+  Parts parts_;
   bool ties_ = false;
   Tally tally_;
 };

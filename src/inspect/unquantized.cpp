@@ -44,14 +44,18 @@ std::string module_in_layer(const std::string& pattern, std::int64_t number) {
 
 std::vector<std::string> unquantized_modules(const model::StoredWeights& stored) {
   NameSet quantized, quantized_patterns, in_layers;
-  for (std::size_t i = 0; i < stored.kinds.size(); ++i) {
-    if (!stored.kinds[i].is_quantized) continue;
-    const std::string& module = stored.kinds[i].module;
-    quantized_patterns.insert(module);
-    add_with_ancestors(module, quantized);
-    for (const model::NumberRun& run : stored.tensors.kinds[i].runs)
-      add_with_ancestors(module_in_layer(module, run.number), in_layers);
+  for (const model::StoredKind& kind : stored.kinds) {
+    if (!kind.is_quantized) continue;
+    quantized_patterns.insert(kind.module);
+    add_with_ancestors(kind.module, quantized);
   }
+  const auto need_layers = [&] {  // made for the models that mix, once
+    if (!in_layers.empty()) return;
+    for (std::size_t i = 0; i < stored.kinds.size(); ++i)
+      if (stored.kinds[i].is_quantized)
+        for (const model::NumberRun& run : stored.tensors.kinds[i].runs)
+          add_with_ancestors(module_in_layer(stored.kinds[i].module, run.number), in_layers);
+  };
   std::vector<std::string> result;
   NameSet listed;
   const auto list = [&](std::string module) {
@@ -64,6 +68,7 @@ std::vector<std::string> unquantized_modules(const model::StoredWeights& stored)
       list(widest(module, quantized));
       continue;
     }
+    need_layers();
     for (const model::NumberRun& run : stored.tensors.kinds[i].runs)
       list(widest(module_in_layer(module, run.number), in_layers));
   }

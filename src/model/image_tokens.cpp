@@ -42,10 +42,11 @@ constexpr std::array kRules{
          .processors = "Glm46V",
          .model_types = "glm46v",
          .image = glm4v_image,
+         .video = glm46v_video,
          .digits_per_token = 3},
     Rule{"minimax_m3", "MiniMaxM3VL", "minimax_m3_vl", minimax_m3_image, minimax_m3_video},
     Rule{.name = "kimi_k25",
-         .processors = "Kimi_K25",
+         .processors = "Kimi_K25 KimiK25",
          .model_types = "kimi_k25",
          .image = kimi_k25_image,
          .video = kimi_k25_video,
@@ -103,8 +104,7 @@ const Rule* rule_of(const ProcessorFiles& files) {
     if (name.ends_with("Processor")) name.remove_suffix(9);
     for (const Rule& rule : kRules)
       if (names(rule.processors, name)) return &rule;
-    // InternVL's own checkpoints and the like: an unknown class may still have a model type that decides.
-    return nullptr;
+    return nullptr;  // a processor of its own may do anything, whatever the model's type
   }
   const std::string_view type = text_at(files.config, "model_type");
   for (const Rule& rule : kRules)

@@ -75,9 +75,10 @@ Result<Expansion> llava_image(Processor& p, PixelSize size) {
   const bool is_square = p.image.text("image_processor_type", "").starts_with("Siglip");
   const bool resizes = p.image.flag("do_resize", true), crops = p.image.flag("do_center_crop", !is_square);
   const Sides sides =
-      read_sides(p.image, "size", is_square ? Sides::square(224) : Sides{224, {}, {}, {}, {}, {}}, is_square);
+      read_sides(p.image, "size", is_square ? Sides::square(224) : Sides{224, {}, {}, {}, {}, {}}, false);
   const Sides crop = read_sides(p.image, "crop_size", Sides::square(224), true);
   PLIMSOLL_TRY_VOID(p.status());
+  if (crops && is_square && !p.image.has("crop_size")) return refuse("do_center_crop needs a crop_size");
   if (crops && crop.height && crop.width)
     size = {*crop.height, *crop.width};
   else if (resizes && sides.height && sides.width)

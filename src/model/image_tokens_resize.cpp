@@ -19,6 +19,9 @@ Status refuse_thin(PixelSize size) {
                           size.width, size.height));
 }
 
+// What no count reaches, with room left for sums.
+constexpr std::int64_t kLargest = std::int64_t{1} << 61;
+
 double real(std::int64_t value) {
   return static_cast<double>(value);
 }
@@ -27,7 +30,7 @@ double real(std::int64_t value) {
 
 std::int64_t times(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max() : product;
+  return __builtin_mul_overflow(a, b, &product) ? kLargest : std::min(product, kLargest);
 }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {

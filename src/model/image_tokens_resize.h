@@ -13,7 +13,7 @@
 
 namespace plimsoll::model {
 
-/// a * b, or the largest value where it does not fit. For values that are not negative.
+/// a * b, at most 2^61, so that sums of a few still fit. For values that are not negative.
 std::int64_t times(std::int64_t a, std::int64_t b);
 std::int64_t ceil_div(std::int64_t a, std::int64_t b);
 /// Python's round(): halves go to the even neighbour.

@@ -75,6 +75,7 @@ Result<Expansion> qwen2_omni_video(Processor&, const Clip&);
 Result<Expansion> qwen3_omni_video(Processor&, const Clip&);
 Result<Expansion> glm4v_image(Processor&, PixelSize);
 Result<Expansion> glm4v_video(Processor&, const Clip&);
+Result<Expansion> glm46v_video(Processor&, const Clip&);
 Result<Expansion> minimax_m3_image(Processor&, PixelSize);
 Result<Expansion> minimax_m3_video(Processor&, const Clip&);
 Result<Expansion> kimi_k25_image(Processor&, PixelSize);

@@ -40,15 +40,17 @@ std::vector<PixelSize> read_pinpoints(KeyReader& keys, std::vector<PixelSize> ot
   if (value.is_null()) return otherwise;
   std::vector<PixelSize> pinpoints;
   for (const Json& pair : value.items()) {
-    const auto height = pair.size() == 2 ? pair.items()[0].as_integer() : std::nullopt;
-    const auto width = pair.size() == 2 ? pair.items()[1].as_integer() : std::nullopt;
-    if (!height || !width || *height < 1 || *width < 1 || *height > kMaxSide || *width > kMaxSide ||
-        pinpoints.size() >= static_cast<std::size_t>(kMaxTiles)) {
+    // 0 stands for what is no number; it is refused below.
+    const PixelSize pinpoint = pair.size() == 2 ? PixelSize{pair.items()[0].as_integer().value_or(0),
+                                                            pair.items()[1].as_integer().value_or(0)}
+                                                : PixelSize{};
+    if (pinpoint.height < 1 || pinpoint.width < 1 || pinpoint.height > kMaxSide ||
+        pinpoint.width > kMaxSide || pinpoints.size() >= static_cast<std::size_t>(kMaxTiles)) {
       keys.add_error(ErrorCode::kMalformed, "image_grid_pinpoints",
                      "reading the model's figures: image_grid_pinpoints holds more than pairs of sides");
       return otherwise;
     }
-    pinpoints.push_back({*height, *width});
+    pinpoints.push_back(pinpoint);
   }
   if (pinpoints.empty())
     keys.add_error(ErrorCode::kMalformed, "image_grid_pinpoints",
@@ -114,16 +116,30 @@ PixelSize llama4_canvas(PixelSize size, std::int64_t tile, std::int64_t max_tile
   return best;
 }
 
-/// LLaVA's tile: what cropping leaves, or what resizing makes.
-Result<PixelSize> llava_tile(Processor& p) {
+/// LLaVA-NeXT's tile: what cropping leaves, or what resizing makes; and the side that images are cut by.
+struct LlavaTile {
+  PixelSize size;
+  std::int64_t cut_side;
+  bool makes_one_size;  // out of pieces of any shape
+};
+
+Result<LlavaTile> llava_tile(Processor& p) {
   const Sides sides = read_sides(p.image, "size", {224, {}, {}, {}, {}, {}}, false);
   const Sides crop = read_sides(p.image, "crop_size", Sides::square(224), true);
   const bool crops = p.image.flag("do_center_crop", true);
   PLIMSOLL_TRY_VOID(p.status());
-  if (crops && crop.height && crop.width) return PixelSize{*crop.height, *crop.width};
-  if (sides.height && sides.width) return PixelSize{*sides.height, *sides.width};
-  if (sides.shortest) return PixelSize{*sides.shortest, *sides.shortest};
-  return refuse("the processor's size needs height and width, or shortest_edge");
+  const bool has_both = sides.height && sides.width;
+  if (!has_both && !sides.shortest)
+    return refuse("the processor's size needs height and width, or shortest_edge");
+  LlavaTile tile{
+      has_both ? PixelSize{*sides.height, *sides.width} : PixelSize{*sides.shortest, *sides.shortest}, 0,
+      has_both};
+  tile.cut_side = crop.height.value_or(tile.size.height);
+  if (crops && crop.height && crop.width) {
+    tile.size = {*crop.height, *crop.width};
+    tile.makes_one_size = true;
+  }
+  return tile;
 }
 
 // Idefics 3: the longer side becomes `longest`, the shorter follows, made even.
@@ -208,9 +224,13 @@ Result<Expansion> llava_next_image(Processor& p, PixelSize size) {
                                     p.config.text("vision_feature_select_strategy", "")) == "default";
   const std::vector<PixelSize> pinpoints =
       read_pinpoints(p.image, {{336, 672}, {672, 336}, {672, 672}, {1008, 336}, {336, 1008}});
-  PLIMSOLL_TRY(const PixelSize tile, llava_tile(p));
+  PLIMSOLL_TRY(const LlavaTile llava, llava_tile(p));
+  const PixelSize tile = llava.size;
   const auto best = best_resolution(size, pinpoints);
   if (!best) return refuse("no entry of image_grid_pinpoints keeps a pixel of it");
+  if (!llava.makes_one_size && (best->height % llava.cut_side != 0 || best->width % llava.cut_side != 0))
+    return refuse(fmt::format("{}x{} is cut into tiles of {} and pieces that nothing brings to their size",
+                              best->width, best->height, llava.cut_side));
   const PixelSize patches{tile.height / patch, tile.width / patch};
   PLIMSOLL_TRY(const Unpadded kept,
                unpad(size, patches, {best->height / tile.height, best->width / tile.width}));
@@ -238,7 +258,7 @@ Result<Expansion> llava_onevision_image(Processor& p, PixelSize size) {
   const std::int64_t side = cut(std::sqrt(real(whole)));
   PLIMSOLL_TRY(Unpadded kept,
                unpad(size, {side, side}, {best->height / tile.height, best->width / tile.width}));
-  const double ratio = std::sqrt(real(kept.height * kept.width) / real(most * side * side));
+  const double ratio = std::sqrt(real(times(kept.height, kept.width)) / real(most * side * side));
   if (ratio > 1.1)
     kept = {cut(std::floor(real(kept.height) / ratio)), cut(std::floor(real(kept.width) / ratio))};
   return Expansion{times(kept.height, kept.width + 1) + whole - (drops_one ? 1 : 0), 0, {}};
@@ -392,6 +412,8 @@ Result<Expansion> lfm2_vl_image(Processor& p, PixelSize size) {
     grid = nearest_grid(size, {lfm.tile, lfm.tile}, lfm.least_tiles, lfm.most_tiles);
   const std::int64_t tiles = grid.height * grid.width;
   if (tiles == 1) return Expansion{tokens(fitted), 2, {}};
+  if (lfm.tile % lfm.patch != 0)
+    return refuse(fmt::format("tile_size {} is no multiple of encoder_patch_size {}", lfm.tile, lfm.patch));
   Expansion expansion{times(tiles, tokens({lfm.tile, lfm.tile})), tiles + 2, {}};
   if (has_thumbnail) {
     expansion.media_tokens += tokens(fitted);

@@ -150,12 +150,15 @@ Frames sample_glm4v(const Clip& clip, double rate, double max_duration) {
   const auto take = [&](double place) {
     const std::int64_t frame = std::min(last, cut(std::ceil(place)));
     if (frames.empty() || frames.back() != frame) frames.push_back(frame);
-    return frame < last;
   };
   if (duration <= max_duration) {
     const std::int64_t taken = std::max<std::int64_t>(cut(std::floor(duration * rate)), 1);
-    for (std::int64_t at = 0; at < taken; ++at)
-      if (!take(real(at) * clip.frames_per_second / rate)) break;  // all later ones are the last frame too
+    if (rate >= clip.frames_per_second) {  // steps of at most one frame, which pass none by
+      const double end = std::ceil(real(taken - 1) * clip.frames_per_second / rate);
+      frames = all_frames(std::min(last, cut(end)) + 1);
+    }
+    for (std::int64_t at = 0; rate < clip.frames_per_second && at < taken; ++at)
+      take(real(at) * clip.frames_per_second / rate);
   } else if (const std::int64_t taken = cut(max_duration * rate); taken >= clip.frames) {
     frames = all_frames(clip.frames);
   } else {
@@ -163,6 +166,58 @@ Frames sample_glm4v(const Clip& clip, double rate, double max_duration) {
   }
   if (frames.size() % 2 != 0) frames.push_back(frames.back());
   return frames;
+}
+
+// GLM-4.6V: three, one or half a group a second, by the clip's length; 640 frames at most, in pairs.
+Frames sample_glm46v(const Clip& clip, std::int64_t time) {
+  constexpr double kLongest = 2'400;
+  constexpr std::int64_t kMost = 640;
+  const double duration = real(clip.frames) / clip.frames_per_second, seen = std::min(duration, kLongest);
+  const double rate = seen <= 30 ? 3 : seen <= 300 ? 1 : 0.5;
+  const std::int64_t wanted = std::min(cut(seen * rate * real(time)), kMost);
+  const double frame_seconds = 1 / clip.frames_per_second, step = 1 / (real(time) * rate);
+  Frames frames;
+  double next = 0;
+  for (std::int64_t frame = 0; clip.frames >= wanted && frame < clip.frames; ++frame) {
+    if (real(frame) * frame_seconds < next) continue;
+    next += step;
+    frames.push_back(frame);
+    if (next >= std::floor(duration)) break;
+  }
+  const auto spread_over = [&](std::int64_t first, std::int64_t last) {
+    frames.clear();
+    for (const double place : spread(real(first), real(last), wanted)) frames.push_back(cut(place));
+  };
+  const std::int64_t found = count_of(frames);
+  if (found < wanted && found > 0)
+    spread_over(frames.front(), frames.back());
+  else if (found != wanted)
+    spread_over(0, clip.frames - 1);
+  frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+  if (frames.size() % 2 != 0) frames.push_back(frames.back());
+  return frames;
+}
+
+template <class Sample, class Write>
+Result<Expansion> glm_clip(Processor& p, const Clip& clip, Sample sample, Write write_time) {
+  const ClipFigures figures = read_clip(p.video, {14, Sides::edges(112 * 112, 28 * 28 * 2 * 30000)});
+  const bool samples = p.video.flag("do_sample_frames", true);
+  PLIMSOLL_TRY_VOID(p.status());
+  const Frames frames = samples ? sample(figures.time) : all_frames(clip.frames);
+  if (frames.empty()) return refuse("no frame would be taken");
+  PixelSize size = clip.size;
+  if (figures.resizes) {
+    PLIMSOLL_TRY(const PixelBudget budget, budget_of(figures));
+    PLIMSOLL_TRY(size, fit_clip(size, count_of(frames), figures.time, budget));
+  }
+  PLIMSOLL_TRY(const ClipGrid grid, grid_of(figures, size, count_of(frames)));
+  Expansion expansion{grid.tokens(), 2 * grid.groups, {}};
+  // A group is named after every second frame, however many it holds.
+  for (std::int64_t group = 0; group < grid.groups; ++group) {
+    const std::size_t at = std::min(static_cast<std::size_t>(2 * group), (frames.size() - 1) / 2 * 2);
+    expansion.texts.push_back({write_time(real(frames[at]) / clip.frames_per_second)});
+  }
+  return expansion;
 }
 
 }  // namespace
@@ -242,24 +297,16 @@ Result<Expansion> qwen3_vl_video(Processor& p, const Clip& clip) {
 }
 
 Result<Expansion> glm4v_video(Processor& p, const Clip& clip) {
-  const ClipFigures figures = read_clip(p.video, {14, Sides::edges(112 * 112, 28 * 28 * 2 * 30000)});
   const double rate = p.video.positive("fps", 2), max_duration = p.video.positive("max_duration", 300);
-  const bool samples = p.video.flag("do_sample_frames", true);
-  PLIMSOLL_TRY_VOID(p.status());
-  const Frames frames = samples ? sample_glm4v(clip, rate, max_duration) : all_frames(clip.frames);
-  PixelSize size = clip.size;
-  if (figures.resizes) {
-    PLIMSOLL_TRY(const PixelBudget budget, budget_of(figures));
-    PLIMSOLL_TRY(size, fit_clip(size, count_of(frames), figures.time, budget));
-  }
-  PLIMSOLL_TRY(const ClipGrid grid, grid_of(figures, size, count_of(frames)));
-  Expansion expansion{grid.tokens(), 2 * grid.groups, {}};
-  // A group is named after every second frame, however many it holds.
-  for (std::int64_t group = 0; group < grid.groups; ++group) {
-    const std::size_t at = std::min(static_cast<std::size_t>(2 * group), (frames.size() - 1) / 2 * 2);
-    expansion.texts.push_back({fmt::format("{}", cut(real(frames[at]) / clip.frames_per_second))});
-  }
-  return expansion;
+  return glm_clip(
+      p, clip, [&](std::int64_t) { return sample_glm4v(clip, rate, max_duration); },
+      [](double seconds) { return fmt::format("{}", cut(seconds)); });
+}
+
+Result<Expansion> glm46v_video(Processor& p, const Clip& clip) {
+  return glm_clip(
+      p, clip, [&](std::int64_t time) { return sample_glm46v(clip, time); },
+      [](double seconds) { return fmt::format("{:.1f} seconds", seconds); });
 }
 
 Result<Expansion> minimax_m3_video(Processor& p, const Clip& clip) {

@@ -24,12 +24,14 @@ constexpr std::array<Spelling, 16> kSpellings{{
     {"max_position_embeddings",
      {"n_positions", "max_seq_len", "seq_length", "max_sequence_length", "model_max_length"}},
     {"num_experts", {"n_routed_experts", "num_local_experts", "moe_num_experts"}},
-    {"num_experts_per_tok", {"moe_topk", "top_k_experts", "moe_k", "num_experts_per_token"}},
+    {"num_experts_per_tok",
+     {"moe_topk", "top_k_experts", "moe_k", "num_experts_per_token", "experts_per_token"}},
     {"num_shared_experts", {"n_shared_experts", "moe_num_shared_experts"}},
     {"shared_expert_intermediate_size", {"moe_shared_expert_intermediate_size", "share_expert_dim"}},
     {"num_nextn_predict_layers", {"mtp_num_hidden_layers", "num_mtp_modules"}},
     {"layer_types", {"layers_block_type"}},
-    {"rms_norm_eps", {"layer_norm_eps", "layer_norm_epsilon", "norm_eps", "layernorm_epsilon"}},
+    {"rms_norm_eps",
+     {"layer_norm_eps", "layer_norm_epsilon", "norm_eps", "layernorm_epsilon", "norm_epsilon"}},
     {"hidden_act", {"hidden_activation", "activation_function"}},
 }};
 

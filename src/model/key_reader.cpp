@@ -52,6 +52,10 @@ KeyReader KeyReader::child(std::string_view key) const {
   return {(*this)[key], fmt::format("{}{}{}/", place_, key_prefix_, key), ""};
 }
 
+KeyReader KeyReader::child(std::string_view key, std::size_t index) const {
+  return {(*this)[key].items()[index], fmt::format("{}{}{}/{}/", place_, key_prefix_, key, index), ""};
+}
+
 void KeyReader::take_error(const KeyReader& child) {
   if (!error_) error_ = child.error_;
 }

@@ -69,6 +69,8 @@ class KeyReader {
 
   /// A reader of the object under `key`; its errors are this reader's.
   KeyReader child(std::string_view key) const;
+  /// The same for an entry of the list under `key`, which must have it.
+  KeyReader child(std::string_view key, std::size_t index) const;
   void take_error(const KeyReader& child);
 
   /// Keeps an error about `key`; the first one counts.

@@ -42,7 +42,7 @@ struct RopeSpec {
 
 /// Keys of a second, small attention that chooses which positions the main one reads (sparse attention).
 struct Indexer {
-  int heads = 0;
+  int heads = 0;            // 0: keeps no keys, reads what a layer before it chose
   int head_dim = 0;         // one key of it per stored position: [head_dim]
   int selected_tokens = 0;  // positions (or blocks x their size) that the main attention reads
   int tokens_per_key = 1;   // above 1: one compressed key stands for so many tokens

@@ -287,6 +287,10 @@ DecodedWeight decode_bytes(const StoredPart& codes, const StoredGroup& group, co
     weight.elements = group.stored_shape.empty()
                           ? capped_product(codes.elements(), bits_of(codes.dtype)) / weight.bits
                           : product(group.stored_shape);
+    const std::int64_t held = capped_product(codes.elements(), bits_of(codes.dtype)) / weight.bits;
+    if (*weight.elements > held)
+      return fault(weight, fmt::format("its shape {} is more than the {} codes that are stored",
+                                       text_of(group.stored_shape), held));
   }
   if (scale && scale->elements() > 1) {
     const auto groups = *weight.elements / scale->elements();
@@ -306,6 +310,9 @@ DecodedWeight decode_sparse(const StoredGroup& group) {
   else if (mask)
     weight.elements = capped_product(mask->elements(), 8);
   if (!mask) return fault(weight, "there is no bitmask to its compressed values");
+  if (*weight.elements > capped_product(mask->elements(), 8))
+    return fault(weight, fmt::format("its shape {} is more than the {} bits of its mask",
+                                     text_of(group.stored_shape), capped_product(mask->elements(), 8)));
   return weight;
 }
 

@@ -16,7 +16,7 @@ struct Ending {
 };
 
 // Longer endings stand before those that they end with.
-constexpr std::array<Ending, 65> kEndings{{
+constexpr std::array<Ending, 80> kEndings{{
     {"weight_scale_inv", Part::kScale, true},
     {"weight_scale_2", Part::kSecondScale, true},
     {"weight_scales", Part::kScale, false},
@@ -62,6 +62,21 @@ constexpr std::array<Ending, 65> kEndings{{
     {"bitmask", Part::kBitmask, false},
     {"row_offsets", Part::kTag, false},
     {"scale_packed", Part::kScale, false},
+    {"nbits", Part::kTag, false},
+    {"group_size", Part::kTag, false},
+    {"axis", Part::kTag, false},
+    {"packing", Part::kTag, false},
+    {"unpack_view_dtype", Part::kTag, false},
+    {"view_as_float", Part::kTag, false},
+    {"optimize", Part::kTag, false},
+    {"round_zero", Part::kTag, false},
+    {"stores_quant_config", Part::kTag, false},
+    {"channel_wise", Part::kTag, false},
+    {"compute_dtype", Part::kTag, false},
+    {"encoded_state_dict", Part::kTag, false},
+    {"offload_meta", Part::kTag, false},
+    {"quant_zero", Part::kTag, false},
+    {"quant_scale", Part::kTag, false},
     {"input_global_scale", Part::kActivation, true},
     {"input_zero_point", Part::kActivation, true},
     {"output_zero_point", Part::kActivation, true},

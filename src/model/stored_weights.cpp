@@ -136,7 +136,7 @@ class Reader {
     return false;
   }
 
-  SchemeHint hint_for(const std::string& tensor) const {
+  SchemeHint hint_for(std::string_view tensor) const {
     if (!declared_) return {};
     const QuantizationScheme* scheme = declared_->scheme_of(split_name(tensor).module);
     if (!scheme) scheme = declared_->main_scheme();
@@ -147,7 +147,7 @@ class Reader {
     StoredGroup group = outline(module);
     StoredKind& stored = result_.kinds[carrier];
     group.parts[static_cast<std::size_t>(stored.part)] = part_of(carrier);
-    const std::string& example = artifact_.tensors()[kind(carrier).first].name;
+    const std::string_view example = artifact_.tensors()[kind(carrier).first].name;
     stored.weight = decode_stored(stored.part, group, hint_for(example));
     add_elements(stored, stored.weight.elements, kind(carrier).count);
     if (!stored.weight.fault.empty()) tell(example, stored.weight.fault, kind(carrier).count);
@@ -190,14 +190,14 @@ class Reader {
       if (stored.part == Part::kShape) group.stored_shape = read_shape(tensor);
       if (stored.part == Part::kQuantState) group.stored_shape = read_quant_state(tensor);
     }
-    const std::string& first = artifact_.tensors()[members.front()].name;
+    const std::string_view first = artifact_.tensors()[members.front()].name;
     if (!carrier) {
       // Scales beside a weight that is plain in this layer are no fault of their own when nothing needs them.
       tell(first, "there is no quantized weight that this belongs to", 1);
       return;
     }
     StoredKind& stored = result_.kinds[result_.tensors.kind_of[*carrier]];
-    const std::string& name = artifact_.tensors()[*carrier].name;
+    const std::string_view name = artifact_.tensors()[*carrier].name;
     DecodedWeight weight = decode_stored(stored.part, group, hint_for(name));
     add_elements(stored, weight.elements, 1);
     if (!weight.fault.empty()) tell(name, weight.fault, 1);
@@ -234,9 +234,9 @@ class Reader {
     return shape;
   }
 
-  void tell(const std::string& tensor, const std::string& message, std::int64_t count) {
+  void tell(std::string_view tensor, const std::string& message, std::int64_t count) {
     num_faults_ += count;
-    if (result_.faults.size() < kMaxFaults) result_.faults.push_back({tensor, message});
+    if (result_.faults.size() < kMaxFaults) result_.faults.push_back({std::string(tensor), message});
   }
 
   void finish(bool is_gguf) {
@@ -247,6 +247,7 @@ class Reader {
         stored.elements = 0;
       else if (!stored.is_quantized)
         stored.elements = kind(i).total_elements();
+      if (is_gguf) stored.is_quantized = is_block_quantized(kind(i).dtype);
     }
     if (num_faults_ > static_cast<std::int64_t>(result_.faults.size()) && !result_.faults.empty())
       result_.faults.back().message += fmt::format("; {} modules in all do not fit", num_faults_);

@@ -41,7 +41,7 @@ struct StoredWeights {
 };
 
 /// `declared` guides where shapes leave a choice; null for a model that declares no quantization.
-/// GGUF's block types count as plain: their dtype says all.
+/// GGUF's block types need no companions: their dtype says all.
 StoredWeights read_stored_weights(const artifact::Artifact& artifact, const Quantization* declared);
 
 }  // namespace plimsoll::model

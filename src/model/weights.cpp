@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the weights of a spec add up to, and where a file holds them.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,6 +24,15 @@ std::optional<std::int64_t> sum_of(const ModelSpec& spec, Share share) {
   for (const Weight& weight : spec.weights)
     if (total && weight.is_parameter) total = checked_sum(*total, share(weight));
   return total;
+}
+
+// What of a layer's experts one token uses; the tensor may hold one expert or all of them. Those that no file
+// holds do nothing.
+std::int64_t share_of_experts(const ModelSpec& spec, const Weight& weight) {
+  if (weight.is_optional) return 0;
+  if (weight.layer < 0 || weight.layer >= static_cast<int>(spec.layers.size())) return weight.elements();
+  const Ffn& ffn = spec.layers[static_cast<std::size_t>(weight.layer)].ffn;
+  return weight.elements() / std::max(1, ffn.experts) * ffn.experts_per_token;
 }
 
 }  // namespace
@@ -63,10 +73,7 @@ std::optional<std::int64_t> count_active_parameters(const ModelSpec& spec, bool 
       case WeightGroup::kEmbedding:
         return with_embedding ? weight.elements() : 0;
       case WeightGroup::kExperts:
-        return weight.layer < 0 || weight.layer >= static_cast<int>(spec.layers.size())
-                   ? weight.elements()
-                   : weight.elements() / weight.copies *
-                         spec.layers[static_cast<std::size_t>(weight.layer)].ffn.experts_per_token;
+        return share_of_experts(spec, weight);
       default:
         return weight.elements();
     }

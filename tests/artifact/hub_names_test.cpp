@@ -229,11 +229,17 @@ TEST(HubFiles, AHeaderWithoutItsLengthIsRebuiltFromTheFilesSize) {
   ASSERT_EQ(text.size(), 80u);
   std::string file = text + std::string(24, '\0');
   Findings findings;
-  const auto read = read_safetensors(std::as_bytes(std::span(file)), "f", findings);
+  const auto read = read_safetensors(
+      {.bytes = std::as_bytes(std::span(file)), .path = "f", .file_bytes = std::nullopt}, findings);
   EXPECT_TRUE(findings.empty());
   ASSERT_EQ(read.tensors.size(), 1u);
   EXPECT_EQ(read.tensors[0].offset_bytes, 80);
   EXPECT_TRUE(safetensors_head(header, 8 + 70 + 24).empty());  // no writer ends a header there
+  const std::int64_t compact = static_cast<std::int64_t>(dump(header).size());
+  EXPECT_FALSE(safetensors_head(header, 8 + compact + 24).empty());  // unpadded
+  EXPECT_FALSE(
+      safetensors_head(header, 8 + compact + 8 + 24).empty());          // a space behind each of 8 separators
+  EXPECT_TRUE(safetensors_head(header, 8 + compact - 1 + 24).empty());  // too short for it
   EXPECT_TRUE(safetensors_head(header, 40).empty());
   EXPECT_TRUE(safetensors_head(Json(3), 1000).empty());
 }

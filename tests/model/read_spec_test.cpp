@@ -57,7 +57,7 @@ TEST(ReadSpec, BothConfigSpellingsGiveOneSpec) {
 
 // The names and shapes that the spec calls for are those of the file, none more, none less.
 void expect_same_tensors(const ModelSpec& spec, const artifact::Artifact& artifact, bool is_gguf) {
-  std::set<std::string> expected;
+  std::set<std::string, std::less<>> expected;
   for (const Weight& weight : spec.weights) {
     const std::string& name = is_gguf ? weight.gguf_name : weight.hf_name;
     const artifact::Tensor* tensor = artifact.find(name);

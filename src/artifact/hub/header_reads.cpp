@@ -105,8 +105,10 @@ class HeaderReader {
       text += more;
       if (end == file_.bytes || end >= kMaxGgufHeader || !text.starts_with("GGUF")) return {};
       Findings ignored;
-      if (read_gguf(std::as_bytes(std::span(text.data(), text.size())), file_.path, ignored).is_readable)
-        return {};
+      const HeaderSource source{.bytes = std::as_bytes(std::span(text.data(), text.size())),
+                                .path = file_.path,
+                                .file_bytes = std::nullopt};
+      if (read_gguf(source, ignored).is_readable) return {};
     }
   }
 
@@ -140,6 +142,17 @@ class HeaderReader {
   FileHead head_;
 };
 
+// Commas and colons between the parts of a value.
+std::int64_t num_separators(const Json& value) {
+  const std::size_t parts = value.size();
+  std::size_t own = parts == 0 ? 0 : parts - 1;
+  if (value.is_object()) own += parts;
+  auto sum = static_cast<std::int64_t>(own);
+  for (const auto& [key, child] : value.members()) sum += num_separators(child);
+  for (const Json& child : value.items()) sum += num_separators(child);
+  return sum;
+}
+
 }  // namespace
 
 Status make_sparse(const std::string& path, std::int64_t bytes) {
@@ -169,9 +182,11 @@ std::string safetensors_head(const Json& header, std::int64_t file_bytes) {
   std::string text = dump(header);
   if (data_end > file_bytes - 8) return {};
   const std::int64_t length = file_bytes - 8 - data_end;
-  // Writers end the header at a multiple of 8. What does not fit is another file's header.
-  if (length % 8 != 0 || length > kMaxHeaderBytes || static_cast<std::int64_t>(text.size()) > length)
-    return {};
+  // Writers end the header at a multiple of 8, or write it as it comes, with or without a space behind each
+  // separator. What does not fit is another file's header, or a file that was cut.
+  const auto written = static_cast<std::int64_t>(text.size());
+  const bool is_likely = length % 8 == 0 || length == written || length == written + num_separators(header);
+  if (!is_likely || length > kMaxHeaderBytes || static_cast<std::int64_t>(text.size()) > length) return {};
   text.resize(static_cast<std::size_t>(length), ' ');
   std::string head;
   for (int i = 0; i < 8; ++i) head += static_cast<char>(static_cast<std::uint64_t>(length) >> (8 * i) & 0xFF);

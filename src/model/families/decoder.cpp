@@ -163,7 +163,7 @@ void write_decoder(ModelSpec& spec, const DecoderStyle& style) {
     else
       write_norms(writer, layer, style);
     if (const auto* attention = std::get_if<Attention>(&layer.mixer)) write_attention(writer, *attention);
-    if (const auto* latent = std::get_if<Latent>(&layer.mixer)) write_latent(writer, *latent);
+    if (const auto* latent = std::get_if<Latent>(&layer.mixer)) write_latent(writer, *latent, style.latent);
     if (style.extras) style.extras(writer, layer, i);
     write_any_ffn(writer, layer.ffn, style.moe);
   }

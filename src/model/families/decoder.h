@@ -87,6 +87,7 @@ struct DecoderStyle {
   bool has_head_bias = false;
   std::optional<std::int64_t> learned_positions = {};  // rows of a position embedding
   MoeStyle moe = {};
+  LatentStyle latent = {};
   /// What stands in a layer besides norms, attention, latent and feed-forward: states, extra norms.
   std::function<void(SpecWriter&, const Layer&, int)> extras = {};
   /// Replaces the norms of a layer: (before attention, behind attention, behind the feed-forward are its

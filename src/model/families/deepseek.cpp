@@ -24,11 +24,12 @@ void set_latent(const Latent& latent, ModelSpec& spec) {
   for (Layer& layer : spec.layers) layer.mixer = latent;
 }
 
-ModelSpec finish(KeyReader& keys, ModelSpec spec, const DecoderStyle& style) {
+ModelSpec finish(KeyReader& keys, ModelSpec spec, DecoderStyle style) {
+  style.latent = read_latent_bias(keys);
   write_decoder(spec, style);
   const int predicted = static_cast<int>(keys.integer("num_nextn_predict_layers", 0, 64, 0));
   SpecWriter writer(spec);
-  write_mtp_layers(writer, spec.layers.back(), predicted, style, {});
+  write_mtp_layers(writer, spec.layers.back(), predicted, style);
   spec.has_file_names = true;
   return spec;
 }
@@ -47,6 +48,11 @@ Latent read_latent(KeyReader& keys, int q_heads) {
   return latent;
 }
 
+LatentStyle read_latent_bias(KeyReader& keys) {
+  const bool has_bias = keys.flag("attention_bias", false);
+  return {.has_q_bias = has_bias, .has_output_bias = has_bias};
+}
+
 std::optional<Indexer> read_indexer(KeyReader& keys) {
   if (!keys.has("index_topk")) return std::nullopt;
   Indexer indexer;
@@ -57,7 +63,7 @@ std::optional<Indexer> read_indexer(KeyReader& keys) {
 }
 
 void write_mtp_layers(SpecWriter& writer, const Layer& layer, int count, const DecoderStyle& style,
-                      const LatentStyle& latent_style) {
+                      bool shares_ends) {
   writer.override_group(WeightGroup::kMtp);
   const std::int64_t width = writer.width(), vocab = writer.spec().vocab_size;
   const int first = static_cast<int>(writer.spec().layers.size());
@@ -67,9 +73,11 @@ void write_mtp_layers(SpecWriter& writer, const Layer& layer, int count, const D
          {"enorm", "hnorm", "shared_head.norm", "input_layernorm", "post_attention_layernorm"})
       writer.norm(name, width);
     writer.linear(WeightGroup::kMtp, "eh_proj", width, 2 * width);
-    writer.add(WeightGroup::kMtp, "embed_tokens.weight", {vocab, width});
-    writer.add(WeightGroup::kMtp, "shared_head.head.weight", {vocab, width});
-    if (const auto* latent = std::get_if<Latent>(&layer.mixer)) write_latent(writer, *latent, latent_style);
+    if (!shares_ends) {
+      writer.add(WeightGroup::kMtp, "embed_tokens.weight", {vocab, width});
+      writer.add(WeightGroup::kMtp, "shared_head.head.weight", {vocab, width});
+    }
+    if (const auto* latent = std::get_if<Latent>(&layer.mixer)) write_latent(writer, *latent, style.latent);
     if (const auto* attention = std::get_if<Attention>(&layer.mixer)) write_attention(writer, *attention);
     write_any_ffn(writer, layer.ffn, style.moe);
     writer.spec().mtp_layers.push_back(layer);

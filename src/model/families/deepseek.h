@@ -13,8 +13,11 @@ Latent read_latent(KeyReader& keys, int q_heads);
 std::optional<Indexer> read_indexer(KeyReader& keys);
 
 /// Lists prediction layers as DeepSeek-V3's files hold them: norms and a projection in front of a layer like
-/// the last one, with an embedding and a head of their own. `count` of them behind the decoder.
+/// the last one, with an embedding and a head of their own unless `shares_ends`. `count` of them behind the
+/// decoder.
 void write_mtp_layers(SpecWriter& writer, const Layer& layer, int count, const DecoderStyle& style,
-                      const LatentStyle& latent);
+                      bool shares_ends = false);
+/// Biases of the compressions and of the output where attention_bias says so.
+LatentStyle read_latent_bias(KeyReader& keys);
 
 }  // namespace plimsoll::model

@@ -134,7 +134,7 @@ void write_latent(SpecWriter& writer, const Latent& latent, const LatentStyle& s
   writer.linear(Group::kAttention, at + "kv_b_proj",
                 heads * (std::int64_t{latent.qk_nope_head_dim} + latent.v_head_dim), latent.kv_lora_rank);
   writer.linear(Group::kAttention, at + "o_proj", width, heads * latent.v_head_dim, style.has_output_bias);
-  if (!latent.indexer) return;
+  if (!latent.indexer || latent.indexer->heads == 0) return;
   const Indexer& indexer = *latent.indexer;
   writer.linear(Group::kIndexer, at + "indexer.wq_b", std::int64_t{indexer.heads} * indexer.head_dim,
                 latent.q_lora_rank > 0 ? latent.q_lora_rank : width);
@@ -174,7 +174,8 @@ void write_moe(SpecWriter& writer, const Ffn& ffn, const MoeStyle& style) {
   writer.linears(Group::kExperts, experts + "{}.up_proj", inner, width, ffn.experts);
   writer.linears(Group::kExperts, experts + "{}.down_proj", width, inner, ffn.experts);
   if (ffn.shared_intermediate_size > 0)
-    write_gated(writer, Group::kSharedExperts, style.shared, ffn.shared_intermediate_size, ffn.is_gated);
+    write_gated(writer, Group::kSharedExperts, style.shared, ffn.shared_intermediate_size, ffn.is_gated,
+                ffn.has_bias);
   if (style.has_shared_gate) writer.add(Group::kSharedExperts, "mlp.shared_expert_gate.weight", {1, width});
 }
 

@@ -127,7 +127,8 @@ void set_layers(KeyReader& keys, std::vector<std::string> words, Zamba& zamba) {
 void widen_attention(KeyReader& keys, bool takes_head_dim, bool uses_rope, ModelSpec& spec) {
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     attention.head_dim = std::max(1, 2 * spec.hidden_size / attention.q_heads);
-    if (takes_head_dim) attention.head_dim = keys.count("attention_head_dim", kMaxHeadDim, attention.head_dim);
+    if (takes_head_dim)
+      attention.head_dim = keys.count("attention_head_dim", kMaxHeadDim, attention.head_dim);
     attention.uses_rope = uses_rope;
   });
   add_trait(spec, Trait::kOwnAttention);

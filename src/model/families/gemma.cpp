@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gemma 1, 2 and 3 (text) and VaultGemma: norms that multiply by one plus their weight, an embedding scaled
+// by the root of the width, from 2 on windows on most layers and norms behind the blocks. Source:
+// transformers' configuration and modeling files of these names.
+#include <cmath>
+
+#include "model/families/families.h"
+#include "model/families/parts.h"
+
+namespace plimsoll::model {
+namespace {
+
+ModelSpec read_gemma(KeyReader& keys, const DecoderDefaults& defaults) {
+  ModelSpec spec = read_config_decoder(keys, defaults);
+  add_trait(spec, Trait::kNormPlusOne);
+  spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden_size));
+  read_attention_bias(keys, spec);
+  return spec;
+}
+
+DecoderDefaults gemma2_defaults() {
+  return {.context_tokens = 8192,
+          .ties_embeddings = true,
+          .head_dim = 256,
+          .kv_heads = 4,
+          .hidden_size = 2304,
+          .intermediate_size = 9216,
+          .num_layers = 26,
+          .q_heads = 8,
+          .vocab_size = 256'000,
+          .has_class_defaults = true};
+}
+
+void read_query_scale(KeyReader& keys, ModelSpec& spec) {
+  const double scale = 1.0 / std::sqrt(keys.positive("query_pre_attn_scalar", 256.0));
+  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.scale = scale; });
+  if (keys.has("attn_logit_softcapping") || keys.has("final_logit_softcapping"))
+    add_trait(spec, Trait::kSoftCap);
+}
+
+ModelSpec finish(ModelSpec spec, const DecoderStyle& style) {
+  write_decoder(spec, style);
+  spec.has_file_names = true;
+  return spec;
+}
+
+}  // namespace
+
+ModelSpec gemma_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gemma(keys, {.context_tokens = 8192,
+                                     .ties_embeddings = true,
+                                     .head_dim = 256,
+                                     .kv_heads = 16,
+                                     .hidden_size = 3072,
+                                     .intermediate_size = 24'576,
+                                     .num_layers = 28,
+                                     .q_heads = 16,
+                                     .vocab_size = 256'000,
+                                     .has_class_defaults = true});
+  return finish(std::move(spec), {});
+}
+
+ModelSpec gemma2_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gemma(keys, gemma2_defaults());
+  add_trait(spec, Trait::kSoftCap);
+  add_trait(spec, Trait::kPostNorms);
+  read_query_scale(keys, spec);
+  read_windows(keys, read_window(keys, 4096), 2, spec);
+  return finish(std::move(spec), {.has_post_norms = true});
+}
+
+ModelSpec vaultgemma_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gemma(keys, gemma2_defaults());
+  read_query_scale(keys, spec);
+  read_windows(keys, read_window(keys, 4096), 2, spec);
+  return finish(std::move(spec), {.norms = [](SpecWriter& writer, const Layer&, int) {
+                  writer.norm("input_layernorm", writer.width());
+                  writer.norm("pre_feedforward_layernorm", writer.width());
+                }});
+}
+
+ModelSpec gemma3_from_config(KeyReader& keys) {
+  DecoderDefaults defaults = gemma2_defaults();
+  defaults.context_tokens = 131'072;
+  defaults.rope_theta = 1e6;
+  defaults.vocab_size = 262'208;
+  ModelSpec spec = read_gemma(keys, defaults);
+  add_trait(spec, Trait::kPostNorms);
+  add_trait(spec, Trait::kOwnRope);  // windows rotate by another base than the full layers
+  read_query_scale(keys, spec);
+  set_qk_norm(spec);
+  auto window = read_window(keys, 4096);
+  if (window && keys["use_bidirectional_attention"].as_bool().value_or(false)) window = *window / 2 + 1;
+  read_windows(keys, window, keys.integer("sliding_window_pattern", 1, kMaxLayers, 6), spec);
+  return finish(std::move(spec), {.has_post_norms = true});
+}
+
+}  // namespace plimsoll::model

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPT-2 and the decoders of its age: GPT-Neo, GPT-NeoX, GPT-J, CodeGen, StarCoder 1, BLOOM, OPT, XGLM, MPT,
+// Falcon, Persimmon, Phi 1 and 2. Mean-and-variance norms, feed-forwards without gate, names of their own.
+// Source: transformers' configuration and modeling files of these names.
+#include "model/families/families.h"
+#include "model/families/parts.h"
+
+namespace plimsoll::model {
+namespace {
+
+using Group = WeightGroup;
+
+// Reads the figures; where the config states no width of the feed-forward it is four times the model's.
+ModelSpec read_gpt(KeyReader& keys, DecoderDefaults defaults) {
+  defaults.norm_eps = 1e-5;
+  defaults.has_class_defaults = true;
+  defaults.intermediate_size = 4 * keys.count("hidden_size", kMaxWidth, defaults.hidden_size);
+  ModelSpec spec = read_config_decoder(keys, defaults);
+  add_trait(spec, Trait::kLayerNorm);
+  for (Layer& layer : spec.layers) {
+    layer.ffn.is_gated = false;
+    layer.ffn.has_bias = true;
+  }
+  spec.has_file_names = true;
+  return spec;
+}
+
+void set_four_times(ModelSpec& spec) {
+  for (Layer& layer : spec.layers) layer.ffn.intermediate_size = 4 * spec.hidden_size;
+}
+
+void set_biases(ModelSpec& spec, bool has_qkv_bias, bool has_output_bias) {
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {
+    attention.has_qkv_bias = has_qkv_bias;
+    attention.has_output_bias = has_output_bias;
+  });
+}
+
+void learn_positions(ModelSpec& spec) {
+  add_trait(spec, Trait::kLearnedPositions);
+  spec.rope = RopeSpec();
+  spec.rope.kind = RopeKind::kNone;
+  for_each_attention(spec, [](Attention& attention, std::size_t) { attention.uses_rope = false; });
+}
+
+void write_up_down(SpecWriter& writer, const Ffn& ffn, std::string_view up, std::string_view down) {
+  writer.linear(Group::kFfn, up, ffn.intermediate_size, writer.width(), ffn.has_bias);
+  writer.linear(Group::kFfn, down, writer.width(), ffn.intermediate_size, ffn.has_bias);
+}
+
+void write_positions(ModelSpec& spec, std::string_view name, std::int64_t rows) {
+  SpecWriter writer(spec);
+  writer.enter("");
+  writer.add(Group::kEmbedding, name, {rows, writer.width()});
+}
+
+const Attention& attention_of(const Layer& layer) {
+  return std::get<Attention>(layer.mixer);
+}
+
+std::int64_t stated_positions(KeyReader& keys, std::int64_t otherwise) {
+  return keys.integer("max_position_embeddings", 1, kMaxVocab, otherwise);
+}
+
+// GPT-2 keeps its matrices turned round: [in, out].
+void write_turned(SpecWriter& writer, WeightGroup group, std::string_view name, std::int64_t out,
+                  std::int64_t in) {
+  writer.add(group, std::string(name) + ".weight", {in, out}).is_linear = true;
+  writer.add(group, std::string(name) + ".bias", {out});
+}
+
+// GPT-J's and CodeGen's: one norm, parallel blocks, rotary positions on a part of each head.
+ModelSpec read_gptj(KeyReader& keys) {
+  ModelSpec spec = read_gpt(
+      keys,
+      {.context_tokens = 2048, .hidden_size = 4096, .num_layers = 28, .q_heads = 16, .vocab_size = 50'400});
+  add_trait(spec, Trait::kParallelBlocks);
+  add_trait(spec, Trait::kOwnRope);
+  spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim, 64);
+  return spec;
+}
+
+}  // namespace
+
+ModelSpec gpt2_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gpt(keys, {.context_tokens = 1024,
+                                   .ties_embeddings = true,
+                                   .hidden_size = 768,
+                                   .num_layers = 12,
+                                   .q_heads = 12,
+                                   .vocab_size = 50'257});
+  set_biases(spec, true, true);
+  learn_positions(spec);
+  write_blocks(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
+    const std::int64_t width = writer.width(), inner = layer.ffn.intermediate_size;
+    writer.norm("ln_1", width, true);
+    writer.norm("ln_2", width, true);
+    write_turned(writer, Group::kAttention, "attn.c_attn", 3 * width, width);
+    write_turned(writer, Group::kAttention, "attn.c_proj", width, width);
+    write_turned(writer, Group::kFfn, "mlp.c_fc", inner, width);
+    write_turned(writer, Group::kFfn, "mlp.c_proj", width, inner);
+  });
+  write_positions(spec, "transformer.wpe.weight", stated_positions(keys, 1024));
+  return spec;
+}
+
+ModelSpec gpt_bigcode_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gpt(keys, {.context_tokens = 1024,
+                                   .ties_embeddings = true,
+                                   .hidden_size = 768,
+                                   .num_layers = 12,
+                                   .q_heads = 12,
+                                   .vocab_size = 50'257});
+  const bool is_mqa = keys.flag("multi_query", true);
+  for_each_attention(
+      spec, [&](Attention& attention, std::size_t) { attention.kv_heads = is_mqa ? 1 : attention.q_heads; });
+  set_biases(spec, true, true);
+  learn_positions(spec);
+  write_blocks(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
+    writer.norm("ln_1", writer.width(), true);
+    writer.norm("ln_2", writer.width(), true);
+    write_fused_attention(writer, attention_of(layer), "attn.c_attn", "attn.c_proj");
+    write_up_down(writer, layer.ffn, "mlp.c_fc", "mlp.c_proj");
+  });
+  write_positions(spec, "transformer.wpe.weight", stated_positions(keys, 1024));
+  return spec;
+}
+
+ModelSpec gpt_neo_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gpt(keys, {.context_tokens = 2048,
+                                   .ties_embeddings = true,
+                                   .hidden_size = 2048,
+                                   .num_layers = 24,
+                                   .q_heads = 16,
+                                   .vocab_size = 50'257});
+  set_biases(spec, false, true);
+  learn_positions(spec);
+  // Every second layer is local unless attention_layers says otherwise.
+  const std::int64_t window = keys.integer("window_size", 1, kMaxContext, 256);
+  const Json& kinds = keys["attention_layers"];
+  for_each_attention(spec, [&](Attention& attention, std::size_t i) {
+    const std::string* kind = i < kinds.size() ? kinds.items()[i].as_string() : nullptr;
+    if (kind ? *kind == "local" : i % 2 == 1) attention.window_tokens = window;
+  });
+  const AttentionNames names{"attn.attention.q_proj", "attn.attention.k_proj", "attn.attention.v_proj",
+                             "attn.attention.out_proj"};
+  write_blocks(spec, {}, [&](SpecWriter& writer, const Layer& layer, int) {
+    writer.norm("ln_1", writer.width(), true);
+    writer.norm("ln_2", writer.width(), true);
+    write_named_attention(writer, attention_of(layer), names);
+    write_up_down(writer, layer.ffn, "mlp.c_fc", "mlp.c_proj");
+  });
+  write_positions(spec, "transformer.wpe.weight", stated_positions(keys, 2048));
+  return spec;
+}
+
+ModelSpec gpt_neox_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gpt(
+      keys,
+      {.context_tokens = 2048, .hidden_size = 6144, .num_layers = 44, .q_heads = 64, .vocab_size = 50'432});
+  if (!keys.has("intermediate_size") && !keys.has("hidden_size"))
+    for (Layer& layer : spec.layers) layer.ffn.intermediate_size = 24'576;
+  if (keys.flag("use_parallel_residual", true)) add_trait(spec, Trait::kParallelBlocks);
+  const bool has_bias = keys.flag("attention_bias", true);
+  set_biases(spec, has_bias, has_bias);
+  const BlockNames names{"gpt_neox.embed_in.weight", "gpt_neox.layers.", "gpt_neox.final_layer_norm",
+                         "embed_out"};
+  write_blocks(spec, names, [](SpecWriter& writer, const Layer& layer, int) {
+    write_two_norms(writer, true);
+    write_fused_attention(writer, attention_of(layer), "attention.query_key_value", "attention.dense");
+    write_up_down(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
+  });
+  return spec;
+}
+
+ModelSpec gptj_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gptj(keys);
+  const AttentionNames names{"attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.out_proj"};
+  write_blocks(spec, {.has_head_bias = true}, [&](SpecWriter& writer, const Layer& layer, int) {
+    writer.norm("ln_1", writer.width(), true);
+    write_named_attention(writer, attention_of(layer), names);
+    write_up_down(writer, layer.ffn, "mlp.fc_in", "mlp.fc_out");
+  });
+  return spec;
+}
+
+ModelSpec codegen_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gptj(keys);
+  write_blocks(spec, {.has_head_bias = true}, [](SpecWriter& writer, const Layer& layer, int) {
+    writer.norm("ln_1", writer.width(), true);
+    write_fused_attention(writer, attention_of(layer), "attn.qkv_proj", "attn.out_proj");
+    write_up_down(writer, layer.ffn, "mlp.fc_in", "mlp.fc_out");
+  });
+  return spec;
+}
+
+ModelSpec bloom_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gpt(keys, {.context_tokens = 2048,
+                                   .ties_embeddings = true,
+                                   .hidden_size = 64,
+                                   .num_layers = 2,
+                                   .q_heads = 8,
+                                   .vocab_size = 250'880});
+  set_four_times(spec);
+  set_biases(spec, true, true);
+  learn_positions(spec);
+  spec.traits.back() = Trait::kAlibi;
+  const BlockNames names{.embedding = "transformer.word_embeddings.weight"};
+  write_blocks(spec, names, [](SpecWriter& writer, const Layer& layer, int) {
+    write_two_norms(writer, true);
+    write_fused_attention(writer, attention_of(layer), "self_attention.query_key_value",
+                          "self_attention.dense");
+    write_up_down(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
+  });
+  SpecWriter writer(spec);
+  writer.enter("");
+  writer.norm("transformer.word_embeddings_layernorm", writer.width(), true);
+  return spec;
+}
+
+ModelSpec mpt_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gpt(keys, {.context_tokens = 2048,
+                                   .ties_embeddings = true,
+                                   .hidden_size = 2048,
+                                   .num_layers = 24,
+                                   .q_heads = 16,
+                                   .vocab_size = 50'368});
+  const auto ratio = static_cast<int>(keys.integer("expansion_ratio", 1, 64, 4));
+  for (Layer& layer : spec.layers) {
+    layer.ffn.intermediate_size = ratio * spec.hidden_size;
+    layer.ffn.has_bias = false;
+  }
+  learn_positions(spec);
+  spec.traits.back() = Trait::kAlibi;
+  const BlockNames names{
+      .layers = "transformer.blocks.", .norm = "transformer.norm_f", .has_norm_bias = false};
+  write_blocks(spec, names, [](SpecWriter& writer, const Layer& layer, int) {
+    writer.norm("norm_1", writer.width());
+    writer.norm("norm_2", writer.width());
+    write_fused_attention(writer, attention_of(layer), "attn.Wqkv", "attn.out_proj");
+    write_up_down(writer, layer.ffn, "ffn.up_proj", "ffn.down_proj");
+  });
+  return spec;
+}
+
+ModelSpec falcon_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gpt(keys, {.context_tokens = 2048,
+                                   .ties_embeddings = true,
+                                   .hidden_size = 4544,
+                                   .num_layers = 32,
+                                   .q_heads = 71,
+                                   .vocab_size = 65'024});
+  const bool is_new = keys.flag("new_decoder_architecture", false);
+  const bool is_mqa = !is_new && keys.flag("multi_query", true);
+  const bool has_bias = keys.flag("bias", false), is_parallel = keys.flag("parallel_attn", true);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {
+    if (!is_new) attention.kv_heads = is_mqa ? 1 : attention.q_heads;
+  });
+  set_biases(spec, has_bias, has_bias);
+  for (Layer& layer : spec.layers) layer.ffn.has_bias = has_bias;
+  if (is_parallel) add_trait(spec, Trait::kParallelBlocks);
+  if (keys.flag("alibi", false)) add_trait(spec, Trait::kAlibi);
+  const bool has_two = keys.integer("num_ln_in_parallel_attn", 1, 2, is_new ? 2 : 1) == 2;
+  const BlockNames names{.embedding = "transformer.word_embeddings.weight"};
+  write_blocks(spec, names, [&](SpecWriter& writer, const Layer& layer, int) {
+    if (is_parallel && has_two) {
+      writer.norm("ln_attn", writer.width(), true);
+      writer.norm("ln_mlp", writer.width(), true);
+    } else {
+      writer.norm("input_layernorm", writer.width(), true);
+      if (!is_parallel) writer.norm("post_attention_layernorm", writer.width(), true);
+    }
+    write_fused_attention(writer, attention_of(layer), "self_attention.query_key_value",
+                          "self_attention.dense");
+    write_up_down(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
+  });
+  return spec;
+}
+
+ModelSpec persimmon_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gpt(keys, {.context_tokens = 16'384,
+                                   .hidden_size = 4096,
+                                   .num_layers = 36,
+                                   .q_heads = 64,
+                                   .vocab_size = 262'144});
+  set_biases(spec, true, true);
+  const bool has_qk_norm = keys.flag("qk_layernorm", true);
+  const BlockNames names{"model.embed_tokens.weight", "model.layers.", "model.final_layernorm", "lm_head"};
+  write_blocks(spec, names, [&](SpecWriter& writer, const Layer& layer, int) {
+    write_two_norms(writer, true);
+    write_fused_attention(writer, attention_of(layer), "self_attn.query_key_value", "self_attn.dense");
+    if (has_qk_norm)
+      for (const char* name : {"self_attn.q_layernorm", "self_attn.k_layernorm"})
+        writer.norm(name, attention_of(layer).head_dim, true);
+    write_up_down(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
+  });
+  return spec;
+}
+
+ModelSpec phi_from_config(KeyReader& keys) {
+  ModelSpec spec = read_gpt(
+      keys,
+      {.context_tokens = 2048, .hidden_size = 2048, .num_layers = 24, .q_heads = 32, .vocab_size = 51'200});
+  add_trait(spec, Trait::kParallelBlocks);
+  set_biases(spec, true, true);
+  const bool has_qk_norm = keys.flag("qk_layernorm", false);
+  // The first published configs (phi-msft) give the rotating dimensions as a number.
+  if (keys.has("rotary_dim")) spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim);
+  spec.has_file_names = !keys.has("rotary_dim");
+  const BlockNames names{
+      "model.embed_tokens.weight", "model.layers.", "model.final_layernorm", "lm_head", true, true};
+  const AttentionNames attention_names{.output = "self_attn.dense"};
+  write_blocks(spec, names, [&](SpecWriter& writer, const Layer& layer, int) {
+    writer.norm("input_layernorm", writer.width(), true);
+    write_named_attention(writer, attention_of(layer), attention_names);
+    if (has_qk_norm)
+      for (const char* name : {"self_attn.q_layernorm", "self_attn.k_layernorm"})
+        writer.norm(name, attention_of(layer).head_dim, true);
+    write_up_down(writer, layer.ffn, "mlp.fc1", "mlp.fc2");
+  });
+  return spec;
+}
+
+}  // namespace plimsoll::model

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kimi Linear, Kimi K3 and Ling 2.5: Kimi delta attention in most layers, latent attention in the others,
+// mixtures behind a dense prefix. Source: transformers' KimiLinearConfig and BailingHybridConfig.
+#include <utility>
+
+#include "model/families/deepseek.h"
+#include "model/families/families.h"
+#include "model/families/renames.h"
+#include "model/families/states.h"
+
+namespace plimsoll::model {
+namespace {
+
+using Group = WeightGroup;
+
+struct Kda {
+  std::int64_t heads = 32, head_dim = 128, kernel = 4;
+  bool has_full_gates = false;  // decay and output gate are full matrices instead of low-rank pairs
+  std::int64_t inner() const { return heads * head_dim; }
+};
+
+State state_of(const Kda& kda) {
+  return {.kind = StateKind::kKda,
+          .heads = static_cast<int>(kda.heads),
+          .recurrent_elements = kda.inner() * kda.head_dim,
+          .convolution_elements = 3 * kda.inner() * (kda.kernel - 1),
+          .recurrent_dtype = DType::kF32};  // engines keep it so whatever the model is in
+}
+
+void write_gate(SpecWriter& writer, const Kda& kda, const std::string& name, bool is_full) {
+  const std::int64_t width = writer.width();
+  if (is_full) return writer.linear(Group::kState, "self_attn." + name + "_proj", kda.inner(), width);
+  writer.linear(Group::kState, "self_attn." + name + "_a_proj", kda.head_dim, width);
+  writer.linear(Group::kState, "self_attn." + name + "_b_proj", kda.inner(), kda.head_dim);
+}
+
+void write_kda(SpecWriter& writer, const Kda& kda) {
+  const std::int64_t width = writer.width(), inner = kda.inner();
+  for (const char* name : {"q", "k", "v"}) {
+    const std::string at = std::string("self_attn.") + name;
+    writer.linear(Group::kState, at + "_proj", inner, width);
+    writer.add(Group::kState, at + "_conv1d.weight", {inner, 1, kda.kernel});
+  }
+  write_gate(writer, kda, "f", kda.has_full_gates);
+  write_gate(writer, kda, "g", kda.has_full_gates);
+  writer.linear(Group::kState, "self_attn.b_proj", kda.heads, width);
+  writer.add(Group::kState, "self_attn.A_log",
+             kda.has_full_gates ? std::vector{kda.heads} : std::vector<std::int64_t>{1, 1, kda.heads, 1});
+  writer.add(Group::kState, "self_attn.dt_bias", {inner});
+  writer.add(Group::kState, "self_attn.o_norm.weight", {kda.head_dim});
+  writer.linear(Group::kState, "self_attn.o_proj", width, inner);
+}
+
+Latent read_kimi_latent(KeyReader& keys, const ModelSpec& spec) {
+  Latent latent = read_latent(keys, std::get<Attention>(spec.layers.front().mixer).q_heads);
+  if (!keys.has("q_lora_rank")) latent.q_lora_rank = 0;
+  return latent;
+}
+
+// Layers that the dense prefix leaves get the mixture; so do those that a list calls sparse.
+void set_mixtures(KeyReader& keys, const Ffn& moe, std::int64_t otherwise, ModelSpec& spec) {
+  if (keys["mlp_layer_types"].is_array()) return set_moe_layers(keys, moe, spec);
+  const auto prefix = keys.integer("first_k_dense_replace", 0, kMaxLayers, otherwise);
+  for (std::size_t i = static_cast<std::size_t>(prefix); i < spec.layers.size(); ++i)
+    spec.layers[i].ffn = moe;
+}
+
+DecoderDefaults defaults_of(int hidden_size, int intermediate_size, int num_layers, std::int64_t vocab_size,
+                            std::int64_t context_tokens) {
+  return {.norm_eps = 1e-5,
+          .context_tokens = context_tokens,
+          .head_dim = 64,
+          .hidden_size = hidden_size,
+          .intermediate_size = intermediate_size,
+          .num_layers = num_layers,
+          .vocab_size = vocab_size,
+          .has_class_defaults = true};
+}
+
+}  // namespace
+
+ModelSpec kimi_linear_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, defaults_of(2304, 9216, 27, 163'840, 1'048'576));
+  spec.ties_embeddings = false;  // transformers keeps a head of its own whatever the config says
+  const Latent latent = read_kimi_latent(keys, spec);
+  KeyReader linear = keys.child("linear_attn_config");
+  const Kda kda{
+      .heads = linear.count("num_heads", kMaxHeads, keys.integer("linear_num_heads", 1, kMaxHeads, 32)),
+      .head_dim = linear.count("head_dim", kMaxHeadDim, keys.integer("linear_head_dim", 1, kMaxHeadDim, 128)),
+      .kernel = linear.integer("short_conv_kernel_size", 1, kMaxKernel,
+                               keys.integer("linear_conv_kernel_dim", 1, kMaxKernel, 4))};
+  for (Layer& layer : spec.layers) layer.mixer = latent;
+  if (!read_state_layers(keys, state_of(kda), spec)) {
+    const bool is_listed = linear.has("full_attn_layers");
+    const auto attends = linear.named_layers("full_attn_layers", spec.layers.size(), 1);
+    for (std::size_t i = 0; i < spec.layers.size(); ++i)
+      if (is_listed ? !attends[i] : i == 0 || i % 4 != 0) spec.layers[i].mixer = state_of(kda);
+  }
+  keys.take_error(linear);
+  set_mixtures(keys, read_moe(keys, spec.layers.front().ffn, {256, 8, 1024, 1}), 1, spec);
+  spec.rope.rotary_dim = 0;
+  add_trait(spec, Trait::kUnknown);
+  write_decoder(spec, {.moe = {.score_bias = "mlp.gate.e_score_correction_bias"},
+                       .latent = read_latent_bias(keys),
+                       .extras = [&](SpecWriter& writer, const Layer& layer, int) {
+                         if (std::holds_alternative<State>(layer.mixer)) write_kda(writer, kda);
+                       }});
+  // Kimi K3's experts work in a narrower space and its layers mix what blocks before them left: which weights
+  // that takes is not public.
+  if (keys.has("routed_expert_hidden_size") || keys.has("attn_res_block_size")) {
+    spec.weights.clear();
+    spec.has_all_weights = false;
+  }
+  return spec;
+}
+
+ModelSpec bailing_hybrid_from_config(KeyReader& keys) {
+  DecoderDefaults defaults = defaults_of(2560, 6144, 42, 157'184, 262'144);
+  defaults.norm_eps = 1e-6;
+  ModelSpec spec = read_config_decoder(keys, defaults);
+  spec.ties_embeddings = false;  // transformers keeps a head of its own whatever the config says
+  const Latent latent = read_kimi_latent(keys, spec);
+  const Kda kda{
+      .heads = keys.count("linear_num_heads", kMaxHeads, latent.q_heads),
+      .head_dim = keys.count("linear_head_dim", kMaxHeadDim, keys.integer("head_dim", 1, kMaxHeadDim, 128)),
+      .kernel = keys.integer("short_conv_kernel_size", 1, kMaxKernel, 4),
+      .has_full_gates = true};
+  for (Layer& layer : spec.layers) layer.mixer = latent;
+  if (!read_state_layers(keys, state_of(kda), spec)) {
+    const auto group = static_cast<std::size_t>(keys.integer("layer_group_size", 1, kMaxLayers, 6));
+    for (std::size_t i = 0; i < spec.layers.size(); ++i)
+      if ((i + 1) % group != 0) spec.layers[i].mixer = state_of(kda);
+  }
+  set_mixtures(keys, read_moe(keys, spec.layers.front().ffn, {512, 8, 768, 1}), 2, spec);
+  spec.rope.rotary_dim = latent.qk_rope_head_dim;
+  add_trait(spec, Trait::kOutputGate);
+  add_trait(spec, Trait::kUnknown);
+  write_decoder(spec, {.moe = {.score_bias = "mlp.gate.expert_bias"},
+                       .latent = read_latent_bias(keys),
+                       .extras = [&](SpecWriter& writer, const Layer& layer, int) {
+                         if (std::holds_alternative<State>(layer.mixer)) return write_kda(writer, kda);
+                         writer.linear(Group::kAttention, "self_attn.g_proj", latent.q_heads, writer.width());
+                       }});
+  rename_weights(spec, {{".self_attn.o_proj.", ".self_attn.dense."},
+                        {".self_attn.", ".attention."},
+                        {"model.embed_tokens.", "model.word_embeddings."}});
+  spec.has_file_names = true;
+  return spec;
+}
+
+}  // namespace plimsoll::model

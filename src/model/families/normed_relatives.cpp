@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoders with other norms than Llama's: mean-and-variance norms (Nemotron, StableLM, StarCoder 2), one norm
+// for parallel blocks (Cohere), norms behind the blocks (OLMo 2 and 3, EXAONE 4), none with weights (OLMo).
+// Source: transformers' configuration and modeling files of these names.
+#include "model/families/families.h"
+#include "model/families/parts.h"
+
+namespace plimsoll::model {
+namespace {
+
+using Group = WeightGroup;
+
+void write_dense_layer(SpecWriter& writer, const Layer& layer) {
+  write_attention(writer, std::get<Attention>(layer.mixer));
+  write_ffn(writer, layer.ffn);
+}
+
+// OLMo 2 normalizes all query heads at once.
+void write_wide_qk_norms(SpecWriter& writer, const Attention& attention) {
+  writer.norm("self_attn.q_norm", std::int64_t{attention.q_heads} * attention.head_dim);
+  writer.norm("self_attn.k_norm", std::int64_t{attention.kv_heads} * attention.head_dim);
+}
+
+// OLMo 2's layer: norms behind attention and feed-forward only.
+ModelSpec write_post_normed(ModelSpec spec, bool has_wide_qk_norms) {
+  add_trait(spec, Trait::kPostNorms);
+  if (has_wide_qk_norms) add_trait(spec, Trait::kFullWidthQkNorm);
+  write_layers(spec, {}, [&](SpecWriter& writer, const Layer& layer, int) {
+    writer.norm("post_attention_layernorm", writer.width());
+    writer.norm("post_feedforward_layernorm", writer.width());
+    if (has_wide_qk_norms) write_wide_qk_norms(writer, std::get<Attention>(layer.mixer));
+    write_dense_layer(writer, layer);
+  });
+  spec.has_file_names = true;
+  return spec;
+}
+
+DecoderDefaults cohere_defaults() {
+  return {.norm_eps = 1e-5,
+          .context_tokens = 8192,
+          .ties_embeddings = true,
+          .hidden_size = 8192,
+          .intermediate_size = 22'528,
+          .num_layers = 40,
+          .q_heads = 64,
+          .vocab_size = 256'000,
+          .has_class_defaults = true};
+}
+
+ModelSpec read_cohere(KeyReader& keys, const DecoderDefaults& defaults) {
+  ModelSpec spec = read_config_decoder(keys, defaults);
+  for (const Trait trait : {Trait::kLayerNorm, Trait::kParallelBlocks, Trait::kOwnScales})
+    add_trait(spec, trait);
+  read_attention_bias(keys, spec);
+  return spec;
+}
+
+// One norm without bias in front of both blocks; norms on q and k have a weight for every head.
+void write_cohere(ModelSpec& spec, bool has_qk_norm, const MoeStyle& moe = {}) {
+  write_layers(spec, {}, [&](SpecWriter& writer, const Layer& layer, int) {
+    const auto& attention = std::get<Attention>(layer.mixer);
+    writer.norm("input_layernorm", writer.width());
+    write_attention(writer, attention);
+    if (has_qk_norm) {
+      writer.add(Group::kNorm, "self_attn.q_norm.weight", {attention.q_heads, attention.head_dim});
+      writer.add(Group::kNorm, "self_attn.k_norm.weight", {attention.kv_heads, attention.head_dim});
+    }
+    write_any_ffn(writer, layer.ffn, moe);
+  });
+  spec.has_file_names = true;
+}
+
+}  // namespace
+
+ModelSpec nemotron_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .context_tokens = 4096,
+                                              .hidden_size = 6144,
+                                              .intermediate_size = 24'576,
+                                              .q_heads = 48,
+                                              .vocab_size = 256'000,
+                                              .has_class_defaults = true});
+  add_trait(spec, Trait::kLayerNorm);
+  add_trait(spec, Trait::kNormPlusOne);
+  read_attention_bias(keys, spec);
+  for (Layer& layer : spec.layers) layer.ffn.is_gated = false;
+  set_ffn_bias(spec, keys.flag("mlp_bias", false));
+  write_decoder(spec, {.has_norm_bias = true});
+  spec.has_file_names = true;
+  return spec;
+}
+
+ModelSpec stablelm_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .context_tokens = 4096,
+                                              .kv_heads = 32,
+                                              .hidden_size = 2560,
+                                              .intermediate_size = 6912,
+                                              .vocab_size = 50'304,
+                                              .has_class_defaults = true});
+  add_trait(spec, Trait::kLayerNorm);
+  const bool is_parallel = keys.flag("use_parallel_residual", false);
+  if (is_parallel) add_trait(spec, Trait::kParallelBlocks);
+  const bool has_bias = keys.flag("use_qkv_bias", false), has_qk_norm = keys.flag("qk_layernorm", false);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
+  write_layers(spec, {.has_norm_bias = true}, [&](SpecWriter& writer, const Layer& layer, int) {
+    const auto& attention = std::get<Attention>(layer.mixer);
+    writer.norm("input_layernorm", writer.width(), true);
+    if (!is_parallel) writer.norm("post_attention_layernorm", writer.width(), true);
+    if (has_qk_norm) {  // one small norm a head
+      writer.add(Group::kNorm, "self_attn.q_layernorm.norms.{}.weight", {attention.head_dim}).copies =
+          attention.q_heads;
+      writer.add(Group::kNorm, "self_attn.k_layernorm.norms.{}.weight", {attention.head_dim}).copies =
+          attention.kv_heads;
+    }
+    write_dense_layer(writer, layer);
+  });
+  spec.has_file_names = true;
+  return spec;
+}
+
+ModelSpec starcoder2_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .context_tokens = 4096,
+                                              .ties_embeddings = true,
+                                              .kv_heads = 2,
+                                              .hidden_size = 3072,
+                                              .intermediate_size = 12'288,
+                                              .num_layers = 30,
+                                              .q_heads = 24,
+                                              .vocab_size = 49'152,
+                                              .has_class_defaults = true});
+  add_trait(spec, Trait::kLayerNorm);
+  const bool has_bias = keys.flag("use_bias", true);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {
+    attention.has_qkv_bias = attention.has_output_bias = has_bias;
+  });
+  set_windows(spec, read_window(keys, 0));
+  for (Layer& layer : spec.layers) layer.ffn.is_gated = false;
+  set_ffn_bias(spec, has_bias);
+  write_layers(spec, {.has_norm_bias = true}, [&](SpecWriter& writer, const Layer& layer, int) {
+    write_two_norms(writer, true);
+    write_attention(writer, std::get<Attention>(layer.mixer));
+    writer.linear(Group::kFfn, "mlp.c_fc", layer.ffn.intermediate_size, writer.width(), has_bias);
+    writer.linear(Group::kFfn, "mlp.c_proj", writer.width(), layer.ffn.intermediate_size, has_bias);
+  });
+  spec.has_file_names = true;
+  return spec;
+}
+
+ModelSpec cohere_from_config(KeyReader& keys) {
+  DecoderDefaults defaults = cohere_defaults();
+  defaults.rope_theta = 500'000;
+  ModelSpec spec = read_cohere(keys, defaults);
+  write_cohere(spec, keys.flag("use_qk_norm", false));
+  return spec;
+}
+
+ModelSpec cohere2_from_config(KeyReader& keys) {
+  ModelSpec spec = read_cohere(keys, cohere_defaults());
+  // transformers takes the width over the heads, whatever head_dim says.
+  const int head_dim = spec.hidden_size / std::get<Attention>(spec.layers.front().mixer).q_heads;
+  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.head_dim = head_dim; });
+  read_windows(keys, read_window(keys, 4096), keys.integer("sliding_window_pattern", 1, kMaxLayers, 4), spec);
+  write_cohere(spec, false);
+  return spec;
+}
+
+ModelSpec cohere2_moe_from_config(KeyReader& keys) {
+  DecoderDefaults defaults = cohere_defaults();
+  defaults.head_dim = 128;
+  ModelSpec spec = read_cohere(keys, defaults);
+  read_windows(keys, read_window(keys, 4096), keys.integer("sliding_window_pattern", 1, kMaxLayers, 4), spec);
+  const Ffn dense = spec.layers.front().ffn;
+  Ffn moe = read_moe(keys, dense, {8, 2, dense.intermediate_size});
+  moe.shared_intermediate_size = moe.shared_experts * moe.expert_intermediate_size;
+  if (keys.has("prefix_dense_intermediate_size"))
+    for (Layer& layer : spec.layers)
+      layer.ffn.intermediate_size = keys.count("prefix_dense_intermediate_size", kMaxWidth);
+  set_moe_layers(keys, moe, spec);
+  write_cohere(spec, false);
+  return spec;
+}
+
+ModelSpec olmo_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, {.vocab_size = 50'304, .has_class_defaults = true});
+  add_trait(spec, Trait::kLayerNorm);
+  read_attention_bias(keys, spec);
+  // Its norms have no weights, the last one neither.
+  SpecWriter writer(spec);
+  write_embedding(writer);
+  const std::vector<Layer> layers = spec.layers;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    enter_layer(writer, static_cast<int>(i));
+    write_dense_layer(writer, layers[i]);
+  }
+  writer.enter("");
+  if (!spec.ties_embeddings) writer.role(Role::kOutputHead, {spec.vocab_size, writer.width()});
+  spec.has_file_names = true;
+  return spec;
+}
+
+ModelSpec olmo2_from_config(KeyReader& keys) {
+  ModelSpec spec =
+      read_config_decoder(keys, {.norm_eps = 1e-5, .vocab_size = 50'304, .has_class_defaults = true});
+  read_attention_bias(keys, spec);
+  return write_post_normed(std::move(spec), true);
+}
+
+ModelSpec olmo3_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(
+      keys, {.norm_eps = 1e-5, .rope_theta = 500'000, .vocab_size = 50'304, .has_class_defaults = true});
+  read_attention_bias(keys, spec);
+  read_windows(keys, read_window(keys, 4096), 4, spec);
+  return write_post_normed(std::move(spec), true);
+}
+
+ModelSpec olmoe_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .context_tokens = 4096,
+                                              .hidden_size = 2048,
+                                              .intermediate_size = 2048,
+                                              .num_layers = 16,
+                                              .q_heads = 16,
+                                              .vocab_size = 50'304,
+                                              .has_class_defaults = true});
+  add_trait(spec, Trait::kFullWidthQkNorm);
+  read_attention_bias(keys, spec);
+  const Ffn dense = spec.layers.front().ffn;
+  Ffn moe = read_moe(keys, dense, {64, 8, dense.intermediate_size});
+  moe.expert_intermediate_size = dense.intermediate_size;
+  set_moe_layers(keys, moe, spec);
+  write_decoder(spec, {.extras = [](SpecWriter& writer, const Layer& layer, int) {
+                  write_wide_qk_norms(writer, std::get<Attention>(layer.mixer));
+                }});
+  spec.has_file_names = true;
+  return spec;
+}
+
+ModelSpec exaone4_from_config(KeyReader& keys) {
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .kv_heads = 32,
+                                              .intermediate_size = 16'384,
+                                              .vocab_size = 102'400,
+                                              .has_class_defaults = true});
+  set_qk_norm(spec);
+  // The pattern is a number, or letters that repeat ("LLLG": three local, one global).
+  const std::string* letters = keys["sliding_window_pattern"].as_string();
+  const auto window = read_window(keys, 4096);
+  const std::int64_t pattern = letters ? static_cast<std::int64_t>(letters->size())
+                                       : keys.integer("sliding_window_pattern", 0, kMaxLayers, 4);
+  if (letters && !letters->empty() && !read_layer_types(keys, window, spec))
+    for_each_attention(spec, [&](Attention& attention, std::size_t i) {
+      attention.window_tokens = (*letters)[i % letters->size()] == 'L' ? window : std::nullopt;
+    });
+  else
+    read_windows(keys, window, pattern, spec);
+  return write_post_normed(std::move(spec), false);
+}
+
+}  // namespace plimsoll::model

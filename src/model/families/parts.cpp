@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/parts.h"
+
+#include <string>
+#include <utility>
+
+namespace plimsoll::model {
+namespace {
+
+using Group = WeightGroup;
+
+struct Widths {
+  std::int64_t query, key, value, output;
+};
+Widths widths_of(const Attention& a) {
+  return {std::int64_t{a.q_heads} * a.head_dim, std::int64_t{a.kv_heads} * a.head_dim,
+          std::int64_t{a.kv_heads} * a.value_dim(), std::int64_t{a.q_heads} * a.value_dim()};
+}
+
+}  // namespace
+
+void write_named_attention(SpecWriter& writer, const Attention& attention, const AttentionNames& names) {
+  const Widths widths = widths_of(attention);
+  const bool has_bias = attention.has_qkv_bias;
+  writer.linear(Group::kAttention, names.query, widths.query, writer.width(), has_bias);
+  writer.linear(Group::kAttention, names.key, widths.key, writer.width(), has_bias);
+  writer.linear(Group::kAttention, names.value, widths.value, writer.width(), has_bias);
+  writer.linear(Group::kAttention, names.output, writer.width(), widths.output, attention.has_output_bias);
+}
+
+void write_fused_attention(SpecWriter& writer, const Attention& attention, std::string_view qkv,
+                           std::string_view output) {
+  const Widths widths = widths_of(attention);
+  writer.linear(Group::kAttention, qkv, widths.query + widths.key + widths.value, writer.width(),
+                attention.has_qkv_bias);
+  writer.linear(Group::kAttention, output, writer.width(), widths.output, attention.has_output_bias);
+}
+
+void write_fused_ffn(SpecWriter& writer, const Ffn& ffn) {
+  const std::int64_t inner = ffn.intermediate_size;
+  writer.linear(Group::kFfn, "mlp.gate_up_proj", 2 * inner, writer.width(), ffn.has_bias);
+  writer.linear(Group::kFfn, "mlp.down_proj", writer.width(), inner, ffn.has_bias);
+}
+
+void write_mixtral_experts(SpecWriter& writer, const Ffn& ffn) {
+  const std::int64_t inner = ffn.expert_intermediate_size, width = writer.width();
+  writer.add(Group::kRouter, "block_sparse_moe.gate.weight", {ffn.experts, width});
+  writer.linears(Group::kExperts, "block_sparse_moe.experts.{}.w1", inner, width, ffn.experts);
+  writer.linears(Group::kExperts, "block_sparse_moe.experts.{}.w3", inner, width, ffn.experts);
+  writer.linears(Group::kExperts, "block_sparse_moe.experts.{}.w2", width, inner, ffn.experts);
+}
+
+void write_stacked(SpecWriter& writer, std::string_view name, std::vector<std::int64_t> shape, int experts) {
+  const bool is_matrix = shape.size() == 2;
+  Weight& weight = writer.add(Group::kExperts, name, std::move(shape));
+  weight.copies = experts;
+  weight.is_linear = is_matrix;
+}
+
+std::optional<std::int64_t> read_window(KeyReader& keys, std::int64_t otherwise) {
+  if (keys.has("sliding_window")) return keys.integer("sliding_window", 1, kMaxContext);
+  if (keys.contains("sliding_window") || otherwise == 0) return std::nullopt;
+  return otherwise;
+}
+
+void set_windows(ModelSpec& spec, std::optional<std::int64_t> window) {
+  // A window as long as the context is none (Phi 3 with 128K).
+  if (window && spec.context_tokens() > 0 && *window >= spec.context_tokens()) window.reset();
+  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.window_tokens = window; });
+}
+
+void read_windows(KeyReader& keys, std::optional<std::int64_t> window, std::int64_t pattern,
+                  ModelSpec& spec) {
+  if (read_layer_types(keys, window, spec)) return;
+  if (pattern > 0 && window)
+    set_window_pattern(spec, pattern, *window);
+  else
+    set_windows(spec, window);
+}
+
+void set_ffn_bias(ModelSpec& spec, bool has_bias) {
+  for (Layer& layer : spec.layers) layer.ffn.has_bias = has_bias;
+}
+
+void set_qk_norm(ModelSpec& spec) {
+  for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qk_norm = true; });
+}
+
+ModelSpec read_unchecked_decoder(KeyReader& keys, const DecoderDefaults& defaults) {
+  ModelSpec spec = read_config_decoder(keys, defaults);
+  add_trait(spec, Trait::kUnknown);
+  return spec;
+}
+
+void write_two_norms(SpecWriter& writer, bool has_bias) {
+  writer.norm("input_layernorm", writer.width(), has_bias);
+  writer.norm("post_attention_layernorm", writer.width(), has_bias);
+}
+
+}  // namespace plimsoll::model
