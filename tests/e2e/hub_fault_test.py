@@ -79,17 +79,20 @@ RECOVERED = {
 }
 
 
-@pytest.mark.parametrize("name", RECOVERED)
+@pytest.mark.parametrize("name", [name for name in RECOVERED if "one call" not in name])
 def test_recovered(ask, hub, name):
     change, where = RECOVERED[name]
     fault = hub.fault(change, **where)
     done = ask("pull", NAME, token=TOKEN)
     assert done.returncode == 0, done.stderr
-    assert is_complete(ask, hub)
-    assert fault.acted or "one call" in name
+    assert is_complete(ask, hub) and fault.acted
 
 
-@pytest.mark.parametrize("name", RECOVERED)
+# What a pull does not do: parts of shards, and all headers in one answer.
+OF_HEADERS = [name for name in RECOVERED if re.match("one call|.*other host|cut|slow|size not told", name)]
+
+
+@pytest.mark.parametrize("name", OF_HEADERS)
 def test_recovered_where_only_headers_are_read(ask, hub, name):
     change, where = RECOVERED[name]
     hub.has_metadata_route = "one call" in name
