@@ -76,7 +76,7 @@ def main() -> None:
         '#include "facts/catalogue.h"\n\n'
         "#include <array>\n\n"
         "namespace plimsoll::facts {\nnamespace {\n\n"
-        f"constexpr std::array<CatalogueEntry, {len(entries)}> kTable{{{{\n"
+        f"constexpr std::array<CatalogueEntry, {len(entries)}> kTable = {{{{\n"
         + "\n".join(entries)
         + "\n}};\n\n}  // namespace\n\n"
         "std::span<const CatalogueEntry> catalogue_table() {\n  return kTable;\n}\n\n"

@@ -7,7 +7,7 @@
 namespace plimsoll::facts {
 namespace {
 
-constexpr std::array<CatalogueEntry, 129> kTable{{
+constexpr std::array<CatalogueEntry, 129> kTable = {{
     {"allenai/OLMo-2-1124-13B", "", R"json({"architectures":["Olmo2ForCausalLM"],"hidden_act":"silu","hidden_size":5120,"intermediate_size":13824,"max_position_embeddings":4096,
 "model_type":"olmo2","num_attention_heads":40,"num_hidden_layers":40,"num_key_value_heads":40,"rms_norm_eps":1e-06,
 "rope_theta":500000.0,"tie_word_embeddings":false,"torch_dtype":"float32","vocab_size":100352})json", "", "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key 'olmo2_13b'"},

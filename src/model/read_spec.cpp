@@ -188,6 +188,7 @@ bool has_unknown_part(const std::vector<Level>& levels) {
 // Lists the encoders; where their kind, or one part of it, is not known, says that weights are missing.
 Status add_encoders(const std::vector<Level>& levels, const Tower* tower, std::string_view source,
                     ModelSpec& spec) {
+  if (!spec.encoders.empty()) return {};  // the family lists its own
   for (const Level& level : levels)
     for (const std::string_view key : kEncoderKeys)
       if ((*level.object)[key].is_object()) spec.encoders.emplace_back(key);

@@ -54,7 +54,8 @@ int read_head_dim(KeyReader& keys, int hidden_size, int heads, std::string_view 
                   std::string_view heads_key, int otherwise) {
   if (keys.has(key)) return keys.count(key, kMaxHeadDim);
   if (otherwise > 0) return otherwise;
-  if (hidden_size % heads != 0)
+  // A number of heads that is only assumed is no fault of the config.
+  if (hidden_size % heads != 0 && keys.has(heads_key))
     keys.add_error(
         ErrorCode::kMalformed, heads_key,
         fmt::format("reading the model: a width of {} does not split into {} heads", hidden_size, heads));

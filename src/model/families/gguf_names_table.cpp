@@ -9,7 +9,7 @@
 namespace plimsoll::model {
 namespace {
 
-constexpr std::array<std::string_view, 125> kNames{{"afmoe",
+constexpr std::array<std::string_view, 125> kNames = {{"afmoe",
                                                     "apertus",
                                                     "arcee",
                                                     "arctic",
