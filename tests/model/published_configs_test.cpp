@@ -53,12 +53,13 @@ TEST(PublishedConfigs, GiveTheParametersThatTransformersBuilt) {
     const auto artifact = artifact::open(folder_of(model));
     ASSERT_TRUE(artifact) << artifact.error().describe();
     const auto spec = read_spec(**artifact);
+    const std::string& expected = row.at("params_meta(transformers_5.24)");
     if (!spec) {
-      ADD_FAILURE() << spec.error().describe();
+      EXPECT_TRUE(expected.empty()) << spec.error().describe();
+      std::cout << model << ": not read: " << spec.error().describe() << "\n";
       continue;
     }
     const auto total = count_parameters(*spec);
-    const std::string& expected = row.at("params_meta(transformers_5.24)");
     if (expected.empty()) {
       std::cout << model << " (" << row.at("model_type") << "): " << row.at("truth_use")
                 << ", transformers builds none of it; counted "
