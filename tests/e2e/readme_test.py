@@ -31,6 +31,8 @@ def blocks(readme: str) -> list[tuple[list[str], list[str]]]:
         for part in re.split(r"^\$ ", block.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
             command, _, shown = part.partition("\n")
             words = shlex.split(command)
+            while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):  # what it sets holds for all tests: conftest.py
+                words.pop(0)
             if words[:1] == ["./run"]:
                 found.append((words[1:], [line for line in shown.splitlines() if line.strip()]))
     return found
