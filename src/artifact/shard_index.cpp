@@ -17,6 +17,14 @@ namespace {
 
 constexpr std::size_t kNamesShown = 5;
 constexpr int kNotHere = -1;
+constexpr std::string_view kMap = "/weight_map", kTotal = "/metadata/total_size";
+
+// A key as a JSON pointer spells it.
+std::string escaped(std::string_view key) {
+  std::string text;
+  for (const char c : key) text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return text;
+}
 
 // Names with one fault in common, told in one finding however many there are.
 struct Names {
@@ -25,6 +33,8 @@ struct Names {
   void add(std::string_view name) {
     if (++count <= kNamesShown) shown.emplace_back(name.substr(0, 512));
   }
+  // Where the first of them stands in the index.
+  std::string place() const { return fmt::format("{}/{}", kMap, escaped(shown.front())); }
   std::string list() const {
     std::string text;
     for (const std::string& name : shown) text += (text.empty() ? "" : ", ") + name;
@@ -61,8 +71,11 @@ class IndexReader {
     std::size_t num_listed = 0;
   };
 
-  void add(std::string id, FindingLevel level, FindingKind kind, std::string message, std::string fix = {}) {
-    parts_.findings.push_back({std::move(id), level, kind, index_, std::move(message), std::move(fix)});
+  // `pointer`: where in the index.
+  void add(std::string id, FindingLevel level, FindingKind kind, std::string_view pointer,
+           std::string message, std::string fix = {}) {
+    parts_.findings.push_back({std::move(id), level, kind, fmt::format("{}: {}", index_, pointer),
+                               std::move(message), std::move(fix)});
   }
 
   void tell_refused() {
@@ -70,7 +83,7 @@ class IndexReader {
     Names refused;
     for (const std::string& value : map_.refused_values) refused.add(value);
     if (refused.count != 0)
-      add("IDX_PATH", FindingLevel::kError, FindingKind::kMalformed,
+      add("IDX_PATH", FindingLevel::kError, FindingKind::kMalformed, kMap,
           fmt::format("the index names {}: only relative names inside the folder are followed",
                       refused.list()),
           "an index names files of its own folder");
@@ -78,7 +91,7 @@ class IndexReader {
 
   void tell_repeated() {
     if (map_.num_repeated != 0)
-      add("IDX_DUP_KEY", FindingLevel::kWarning, FindingKind::kCheckFailed,
+      add("IDX_DUP_KEY", FindingLevel::kWarning, FindingKind::kCheckFailed, kMap,
           fmt::format(
               "the index gives {} keys more than once, the first of them \"{}\"; Python takes the last",
               map_.num_repeated, map_.first_repeated),
@@ -107,7 +120,7 @@ class IndexReader {
       num_tensors += shards_[number].num_listed;
     }
     if (absent.count != 0)
-      add("IDX_ABSENT_SHARD", FindingLevel::kError, FindingKind::kMalformed,
+      add("IDX_ABSENT_SHARD", FindingLevel::kError, FindingKind::kMalformed, kMap,
           fmt::format("the index names {} with {} tensors in all, not in the folder: {}",
                       absent.count == 1 ? "a file" : std::to_string(absent.count) + " files", num_tensors,
                       absent.list()),
@@ -206,22 +219,22 @@ class IndexReader {
       if (!listed_[i] && !map_.refused_tensors.contains(parts_.tensors[i].name))
         unlisted.add(parts_.tensors[i].name);
     if (absent_.count != 0)
-      add("IDX_ABSENT_TENSOR", kError, kind,
+      add("IDX_ABSENT_TENSOR", kError, kind, absent_.place(),
           fmt::format("no shard holds {}, which the index names", absent_.list()));
     if (elsewhere_.count != 0)
-      add("IDX_WRONG_SHARD", kError, kind,
+      add("IDX_WRONG_SHARD", kError, kind, elsewhere_.place(),
           fmt::format("the index names the wrong shard for {}", elsewhere_.list()), "write the index again");
     if (unlisted.count != 0)
-      add("IDX_UNLISTED_TENSOR", kWarning, kind,
+      add("IDX_UNLISTED_TENSOR", kWarning, kind, kMap,
           fmt::format("the shards hold {}, which the index does not list", unlisted.list()));
     if (doubled_.count != 0)
-      add("IDX_DUP_TENSOR", kWarning, kind,
+      add("IDX_DUP_TENSOR", kWarning, kind, doubled_.place(),
           fmt::format("more than one shard holds {}; counted once", doubled_.list()));
   }
 
   void check_total(const Json& total) {
     if (total.is_null()) {
-      add("IDX_NO_TOTAL", FindingLevel::kInfo, FindingKind::kCheckFailed,
+      add("IDX_NO_TOTAL", FindingLevel::kInfo, FindingKind::kCheckFailed, kTotal,
           "the index has no metadata.total_size; sizes come from the shards' headers");
       return;
     }
@@ -236,7 +249,7 @@ class IndexReader {
     }
     const auto stated = total.as_integer();
     if (!stated || (*stated != listed && *stated != all))
-      add("IDX_TOTAL_SIZE", FindingLevel::kWarning, FindingKind::kCheckFailed,
+      add("IDX_TOTAL_SIZE", FindingLevel::kWarning, FindingKind::kCheckFailed, kTotal,
           fmt::format("metadata.total_size states {} bytes, the tensors have {}; the tensors' sum is used",
                       dump(total), listed));
   }

@@ -129,6 +129,11 @@ struct Trial {
 // A text that no template holds of itself, to be looked for in what it renders.
 constexpr const char* kMark = "plimsoll-mark";
 
+// A template of its own is its whole file; in a tokenizer_config.json it is one key.
+std::string place_of(const std::string& file) {
+  return file.ends_with(".json") ? file + ": /chat_template" : file;
+}
+
 // What a template does when it is used: reaches for too much, for what it must not, or refuses a role.
 class TemplateTrial {
  public:
@@ -155,7 +160,7 @@ class TemplateTrial {
 
  private:
   void add(const char* id, FindingLevel level, const std::string& what, const std::string& fix) {
-    add_check(findings_, id, level, file_ + ": /chat_template", what, fix);
+    add_check(findings_, id, level, place_of(file_), what, fix);
   }
 
   std::shared_ptr<const text::ChatTemplate> parse(const std::string& text) {
@@ -228,7 +233,7 @@ Json check_templates(const Subject& subject, Findings& findings) {
     list.push_back(Json::object({{"file", source.file}, {"names", std::move(names)}, {"used", is_used}}));
     if (const auto* text = default_of(source); used && &source != used && text && *text != *default_of(*used))
       add_check(
-          findings, "TMPL_CONFLICT", FindingLevel::kWarning, source.file + ": /chat_template",
+          findings, "TMPL_CONFLICT", FindingLevel::kWarning, place_of(source.file),
           fmt::format("the chat template differs from the one in {}, which wins in transformers", used->file),
           "keep one of them");
   }

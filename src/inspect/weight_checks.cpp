@@ -70,6 +70,11 @@ std::string copy_name(const std::string& pattern, int copy) {
   return pattern.substr(0, at) + std::to_string(copy) + pattern.substr(at + 2);
 }
 
+std::string place_of(const Subject& subject, const artifact::Tensor& tensor) {
+  return fmt::format("{}: {}", subject.artifact.files()[static_cast<std::size_t>(tensor.file)].path,
+                     tensor.name);
+}
+
 class Comparison {
  public:
   Comparison(const Subject& subject, const Names& names, Report& report)
@@ -106,8 +111,7 @@ class Comparison {
     if (mismatched_ == 0) {
       first_mismatch_ = fmt::format("{} {} against {} by the config", tensor->name, shape_text(tensor->shape),
                                     shape_text(weight.shape));
-      first_mismatch_place_ = fmt::format(
-          "{}: {}", subject_.artifact.files()[static_cast<std::size_t>(tensor->file)].path, tensor->name);
+      first_mismatch_place_ = place_of(subject_, *tensor);
     }
     ++mismatched_;
   }
@@ -143,10 +147,14 @@ class Comparison {
           "download the weights again, or use their own config");
     }
     std::vector<std::string> extra;
-    for (const auto& tensor : subject_.artifact.tensors())
-      if (!known_.contains(tensor.name) && !is_expected_extra(tensor.name)) extra.emplace_back(tensor.name);
-    if (!extra.empty() && subject_.figures_pointer.empty())
-      add_check(report_.findings, "ST_UNEXPECTED_TENSOR", FindingLevel::kInfo, extra.front(),
+    const artifact::Tensor* first = nullptr;
+    for (const auto& tensor : subject_.artifact.tensors()) {
+      if (known_.contains(tensor.name) || is_expected_extra(tensor.name)) continue;
+      if (!first) first = &tensor;
+      extra.emplace_back(tensor.name);
+    }
+    if (first && subject_.figures_pointer.empty())
+      add_check(report_.findings, "ST_UNEXPECTED_TENSOR", FindingLevel::kInfo, place_of(subject_, *first),
                 fmt::format("{} tensors are not ones that {} has: {}", extra.size(),
                             report_.spec->architecture, names_text(extra)));
   }
@@ -203,7 +211,7 @@ void check_tied_head(const Subject& subject, const Names& names, Report& report)
   const bool differs = a->size() != b->size() || std::memcmp(a->data(), b->data(), compared) != 0;
   if (differs)
     add_check(
-        report.findings, "CFG_TIED_HEAD_DIFFERS", FindingLevel::kWarning, std::string(head->name),
+        report.findings, "CFG_TIED_HEAD_DIFFERS", FindingLevel::kWarning, place_of(subject, *head),
         "tie_word_embeddings is true, but the stored lm_head.weight differs from the embedding; transformers "
         "ignores it",
         "set tie_word_embeddings to false if the stored head is meant");
