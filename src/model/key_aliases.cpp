@@ -10,10 +10,10 @@ namespace {
 
 struct Spelling {
   std::string_view key;
-  std::array<std::string_view, 5> others;  // unused ones are empty
+  std::array<std::string_view, 6> others;  // unused ones are empty
 };
 
-constexpr std::array<Spelling, 16> kSpellings{{
+constexpr std::array<Spelling, 17> kSpellings{{
     {"num_hidden_layers", {"n_layer", "num_layers", "n_layers", "decoder_layers"}},
     {"hidden_size", {"n_embd", "d_model", "block_dim"}},
     {"num_attention_heads", {"n_head", "num_heads", "n_heads", "attention_heads"}},
@@ -22,13 +22,14 @@ constexpr std::array<Spelling, 16> kSpellings{{
     {"intermediate_size", {"n_inner", "ffn_hidden_size", "ffn_dim", "block_ff_dim"}},
     {"vocab_size", {"padded_vocab_size"}},
     {"max_position_embeddings",
-     {"n_positions", "max_seq_len", "seq_length", "max_sequence_length", "model_max_length"}},
+     {"n_positions", "max_seq_len", "seq_length", "max_sequence_length", "model_max_length", "n_ctx"}},
     {"num_experts", {"n_routed_experts", "num_local_experts", "moe_num_experts"}},
     {"num_experts_per_tok",
      {"moe_topk", "top_k_experts", "moe_k", "num_experts_per_token", "experts_per_token"}},
     {"num_shared_experts", {"n_shared_experts", "moe_num_shared_experts"}},
     {"shared_expert_intermediate_size", {"moe_shared_expert_intermediate_size", "share_expert_dim"}},
     {"num_nextn_predict_layers", {"mtp_num_hidden_layers", "num_mtp_modules"}},
+    {"sliding_window", {"sliding_window_size"}},
     {"layer_types", {"layers_block_type"}},
     {"rms_norm_eps",
      {"layer_norm_eps", "layer_norm_epsilon", "norm_eps", "layernorm_epsilon", "norm_epsilon"}},

@@ -72,5 +72,30 @@ TEST(PublishedConfigs, GiveTheParametersThatTransformersBuilt) {
   EXPECT_GT(counted, 0);
 }
 
+// All code of the readers as one text.
+std::string readers() {
+  std::string text;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::string(PLIMSOLL_SOURCE_DIR) + "/src/model")) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path());
+    text += std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  return text;
+}
+
+TEST(PublishedConfigs, EverySpellingOfAFigureIsAskedFor) {
+  const std::string code = readers();
+  std::ifstream file(testing::golden_path("configs/field_aliases.tsv"));
+  int asked = 0;
+  std::string line;
+  for (std::getline(file, line); std::getline(file, line);) {
+    std::stringstream path(cells(line).at(1));  // attn_config.kv_n_heads: each part is a key
+    for (std::string key; std::getline(path, key, '.'); ++asked)
+      EXPECT_NE(code.find('"' + key + '"'), std::string::npos) << key;
+  }
+  EXPECT_GT(asked, 100);
+}
+
 }  // namespace
 }  // namespace plimsoll::model
