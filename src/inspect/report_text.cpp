@@ -8,6 +8,7 @@
 
 #include "inspect/deployment_text.h"
 #include "inspect/inspect.h"
+#include "inspect/layers_text.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -95,38 +96,9 @@ void add_sizes(const Report& report, std::string& page) {
     line(page, fmt::format("If stored as {}", name(row.dtype)), rounded(row.bytes));
 }
 
-std::string describe(const LayerRun& run) {
-  std::string text;
-  if (const auto* attention = std::get_if<model::Attention>(&run.layer.mixer)) {
-    text = fmt::format("{} query heads share {} KV heads of {}", attention->q_heads, attention->kv_heads,
-                       attention->head_dim);
-    if (attention->window_tokens)
-      text += fmt::format(", window of {} tokens", with_commas(*attention->window_tokens));
-    if (attention->chunk_tokens)
-      text += fmt::format(", in chunks of {} tokens", with_commas(*attention->chunk_tokens));
-    if (attention->indexer)
-      text += fmt::format(", an indexer reads {}", with_commas(attention->indexer->selected_tokens));
-  } else if (const auto* latent = std::get_if<model::Latent>(&run.layer.mixer)) {
-    text = fmt::format("latent attention, {} values a token", latent->width());
-  } else if (const auto* state = std::get_if<model::State>(&run.layer.mixer)) {
-    text = fmt::format("{} state", model::to_string(state->kind));
-  } else {
-    text = "no keys and values";
-  }
-  if (run.state_bytes.value > 0)
-    text += fmt::format(", {} bytes of state a sequence each", with_commas(run.state_bytes.value));
-  if (run.layer.kv_source)
-    text += fmt::format(", reads the keys and values of layer {}", *run.layer.kv_source);
-  return text + fmt::format(", {} KV bytes a token each", with_commas(run.kv_bytes_per_token.value));
-}
-
 void add_structure(const Report& report, std::string& page) {
   if (!report.layers.empty()) page += "\n";
-  for (const LayerRun& run : report.layers)
-    line(page,
-         run.count == 1 ? fmt::format("Layer {}", run.first)
-                        : fmt::format("Layers {} to {}", run.first, run.first + run.count - 1),
-         describe(run));
+  for (const auto& [label, text] : layer_lines(report.layers)) line(page, label, text);
   if (!report.kv_cache) return;
   const std::int64_t shared = report.kv_cache->bytes_per_token.value;
   const std::int64_t alone = report.kv_cache->without_gqa_bytes_per_token.value;
