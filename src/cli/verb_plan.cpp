@@ -82,12 +82,20 @@ Result<plan::Model> model_of(const PlanFlags& flags) {
   model.title = !model.spec.name.empty() ? model.spec.name : known ? std::string(known->title) : text;
   for (const Finding& finding : artifact->findings()) log_info(finding.id + ": " + finding.message);
   model.stored_weights = memory::stored_weights_bytes(*artifact, model.spec);
+  model.declared_weights = plan::declared_weights(model.spec, artifact->config());
   return model;
 }
 
 // Whoever names a GPU does not ask about a CPU engine.
 std::string default_engine(const PlanFlags& flags) {
   return flags.gpus.empty() || flags.is_here ? "plimsoll" : "any";
+}
+
+// A table of what fits has rows of models that can be counted, and that the engine runs.
+bool can_be_planned(const plan::Model& model, const facts::EngineChoice& engine) {
+  if (engine.name == facts::EngineName::kPlimsoll) return memory::check_embedded(model.spec).has_value();
+  return model.spec.quantization.empty() ? model::count_parameters(model.spec).has_value()
+                                         : model.declared_weights.has_value();
 }
 
 Result<plan::Request> request_of(const PlanFlags& flags) {
@@ -114,8 +122,7 @@ Result<plan::Request> request_of(const PlanFlags& flags) {
   } else if (!request.is_simple) {
     for (const facts::CatalogueEntry& entry : facts::catalogue()) {
       PLIMSOLL_TRY(plan::Model model, plan::catalogue_model(entry));
-      // A model whose encoder cannot be counted has no row in a table of what fits.
-      if (model::count_parameters(model.spec)) request.models.push_back(std::move(model));
+      if (can_be_planned(model, request.engine)) request.models.push_back(std::move(model));
     }
   }
   return request;

@@ -149,7 +149,11 @@ void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::
       scaling.positive("partial_rotary_factor", keys.positive("partial_rotary_factor", 1.0));
   rope.rotary_dim = static_cast<int>(static_cast<double>(head_dim) * std::min(partial, 1.0));
   // Pairs rotate: transformers' tables have one more dimension where a part of the head is an odd number.
-  if (rope.rotary_dim % 2 != 0 && rope.rotary_dim < head_dim) ++rope.rotary_dim;
+  // A head's width that no config states (a class default that does not split) is no fault of the config.
+  if (rope.rotary_dim % 2 != 0 && (rope.rotary_dim < head_dim || !keys.has("head_dim"))) {
+    ++rope.rotary_dim;
+    add_trait(spec, Trait::kOwnRope);
+  }
   if (rope.rotary_dim % 2 != 0)
     keys.add_error(ErrorCode::kMalformed, "head_dim",
                    fmt::format("reading the rotary embedding: {} dimensions rotate, an even number is wanted",

@@ -11,8 +11,17 @@ Result<Model> catalogue_model(const facts::CatalogueEntry& entry) {
   Model model;
   model.source = std::string(entry.id);
   model.title = std::string(entry.title.empty() ? entry.id : entry.title);
-  PLIMSOLL_TRY(model.spec, model::read_spec(entry.config_json(), entry.id));
+  const Json config = entry.config_json();
+  PLIMSOLL_TRY(model.spec, model::read_spec(config, entry.id));
+  model.declared_weights = declared_weights(model.spec, config);
   return model;
+}
+
+std::optional<Bytes> declared_weights(const model::ModelSpec& spec, const Json& config) {
+  const auto quantization = model::read_quantization(config, {});
+  if (!quantization) return std::nullopt;
+  const auto checkpoint = memory::stored_checkpoint(spec, quantization);
+  return checkpoint ? std::optional(checkpoint->bytes) : std::nullopt;
 }
 
 bool Plan::fits() const {
@@ -39,6 +48,18 @@ Result<Bytes> weights_of(const Question& question, Row& row) {
   if (model.stored_weights && !question.settings.quantization) {
     if (!is_declared) row.weights_dtype = "as stored";
     return *model.stored_weights;
+  }
+
+  if (!model.spec.quantization.empty() && !question.settings.quantization) {
+    if (!model.declared_weights)
+      return fail(ErrorCode::kUnsupported,
+                  "what weights quantized by " + model.spec.quantization +
+                      " take cannot be told from this model's config",
+                  "config.json: /quantization_config",
+                  "give the folder with its weight files, or --quantization for another format");
+    row.weights_dtype = model.spec.quantization;
+    row.weights_basis = "formula";
+    return *model.declared_weights;
   }
 
   const bool is_assumed = !is_declared && !question.settings.quantization;

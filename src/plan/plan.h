@@ -24,7 +24,13 @@ struct Model {
   std::string title;   // for people; may be the source
   model::ModelSpec spec;
   std::optional<Bytes> stored_weights;  // tensor bytes from headers; absent when there are no weight files
+  std::optional<Bytes>
+      declared_weights;  // of a config that declares a quantization: what its checkpoint takes
 };
+
+/// Bytes of a checkpoint whose config declares a quantization, by the config alone; nothing for plain models
+/// and where it cannot be known.
+std::optional<Bytes> declared_weights(const model::ModelSpec& spec, const Json& config);
 
 /// The model of a catalogue entry. Errors: those of model::read_spec.
 Result<Model> catalogue_model(const facts::CatalogueEntry& entry);

@@ -88,11 +88,11 @@ Result<Row> make_simple_row(const Question& question) {
   if (!question.target)
     return fail(ErrorCode::kUsage, "the simple accounting needs to know how much memory there is", "--gpu",
                 "for example --gpu 24GB:1");
-  if (!model.spec.encoders.empty() && !model.stored_weights)
+  if (!model.spec.has_all_weights && !model.stored_weights)
     return fail(ErrorCode::kUnsupported,
                 "the model has an encoder whose parameters its config does not tell, so its weights cannot "
                 "be counted",
-                "config.json: /" + model.spec.encoders.front(), "give the folder with the weight files");
+                "config.json", "give the folder with the weight files");
   const Settings& settings = question.settings;
   if (settings.kv_cache_bytes || settings.num_blocks)
     return fail(
