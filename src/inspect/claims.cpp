@@ -120,6 +120,25 @@ std::string_view after(std::string_view text, std::size_t at) {
   return part;
 }
 
+/// The sentence or line that holds a place.
+std::string_view sentence_at(std::string_view text, std::size_t at) {
+  std::size_t begin = at, end = at;
+  while (begin > 0 && text[begin - 1] != '\n' &&
+         !(text[begin - 1] == ' ' && begin > 1 && text[begin - 2] == '.'))
+    --begin;
+  while (end < text.size() && text[end] != '\n' &&
+         !(text[end] == '.' && end + 1 < text.size() && (text[end + 1] == ' ' || text[end + 1] == '\n')))
+    ++end;
+  return text.substr(begin, std::min(end - begin, std::size_t{1000}));
+}
+
+/// Sentences about another model or a part of training: their figures are not this model's.
+bool speaks_of_another(std::string_view sentence) {
+  return holds_any(sentence,
+                   {"distill", "teacher", "draft model", "lora", "trainable", "adapter", "fine-tuned from",
+                    "finetuned from", "derived from", "compared to", "outperform", "reward model"});
+}
+
 std::optional<Claim> claim_of(std::string_view text, const Number& number) {
   const std::string_view left = before(text, number.begin), right = after(text, number.end);
   const bool is_large_unit = number.unit >= 1e6 && number.unit_text != "k";
@@ -128,6 +147,7 @@ std::optional<Claim> claim_of(std::string_view text, const Number& number) {
   // "per token" and prose about training data are no sizes: 15T tokens.
   const bool counts_tokens = right.starts_with(" token") || right.starts_with("-token");
   if (is_large_unit && !counts_tokens) {
+    if (speaks_of_another(sentence_at(text, number.begin))) return std::nullopt;
     if (holds_any(left, {"non-embedding", "without embedding"}) ||
         holds_any(right.substr(0, 30), {"non-embedding", "without embedding", "vision encoder"}))
       return std::nullopt;
@@ -190,11 +210,16 @@ std::vector<Claim> claims_in_name(std::string_view name) {
       kind = Claim::Kind::kActive;
       word.remove_prefix(1);
     }
+    double experts = 1;
+    if (const std::size_t x = word.find('x'); x != 0 && x < word.size() - 1 && x <= 3 && is_digit(word[0])) {
+      experts = read_number(word.substr(0, x), 0).value;  // "8x22b"
+      word.remove_prefix(x + 1);
+    }
     if (!word.empty() && is_digit(word.front())) {
       const Number number = read_number(word, 0);
       const bool is_size = number.unit_text == "b" || number.unit_text == "m" || number.unit_text == "t";
       if (is_size && number.end == word.size())
-        if (auto claim = made(kind, number, number.unit, word)) {
+        if (auto claim = made(kind, number, number.unit * experts, word)) {
           claim->text = std::string(name.substr(at, end - at));
           claims.push_back(std::move(*claim));
         }

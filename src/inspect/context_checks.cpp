@@ -14,6 +14,8 @@
 namespace plimsoll::inspect {
 namespace {
 
+constexpr std::int64_t kLengthOfNone = 2048;  // vLLM 0.33: the default where no key states a length
+
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 40;  // no model is trained on 10^12 tokens
 constexpr double kMaxFactor = 1e6;                          // extensions above it are damage, not intent
 
@@ -277,6 +279,12 @@ void read_context(const Subject& subject, Report& report) {
   }
   // Where the config states none, the family's own default stands in the spec.
   context.max_model_len = stated ? default_length(subject.figures, stated) : context.extended_tokens;
+  if (!context.max_model_len && report.spec && !subject.is_gguf()) {
+    context.max_model_len = kLengthOfNone;
+    add_check(report.findings, "CONTEXT_NOT_STATED", FindingLevel::kInfo, subject.config_file,
+              fmt::format("no key states a length in tokens; vLLM takes {} then", kLengthOfNone),
+              "give --max-model-len: layers with a state alone have no limit of their own");
+  }
   check_scaled_length(subject, report);
   check_tokenizer_length(subject, report);
   read_window(subject, report);
