@@ -298,7 +298,7 @@ void measure_maximum_input(const Subject& subject, Report& report) {
   if (report.workload) {
     room.reserved_output_tokens = report.workload->output.value;
     room.reserved_by = "--workload";
-  } else if (const auto limit = report.generation_defaults["max_new_tokens"].as_integer()) {
+  } else if (const auto limit = length_in(report.generation_defaults["max_new_tokens"])) {
     room.reserved_output_tokens = *limit;
     room.reserved_by = "generation_config.json";
   } else {

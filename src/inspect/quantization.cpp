@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "inspect/parameter_groups.h"
@@ -120,19 +122,19 @@ std::string declared_in(const Subject& subject, const model::Quantization& decla
 struct ModuleDifferences {
   std::vector<std::string> quantized_against;  // the config leaves them, the headers hold codes
   std::vector<std::string> plain_against;      // the config quantizes them and so are other layers of them
+  std::unordered_set<std::string> seen;        // of either
 };
 
 void compare_kind(const model::Quantization& declared, const model::StoredWeights& stored, std::size_t index,
-                  const std::vector<std::string>& quantized_patterns, ModuleDifferences& differences) {
+                  const std::unordered_set<std::string_view>& quantized_patterns,
+                  ModuleDifferences& differences) {
   const model::StoredKind& kind = stored.kinds[index];
   const model::TensorKind& tensors = stored.tensors.kinds[index];
   const bool is_plain = is_quantizable(tensors, kind);
   if (!kind.is_quantized && !is_plain) return;
   // A module that is plain everywhere is one that no quantizer takes (routers, embeddings, encoders); configs
   // do not always name those.
-  if (is_plain && std::find(quantized_patterns.begin(), quantized_patterns.end(), kind.module) ==
-                      quantized_patterns.end())
-    return;
+  if (is_plain && !quantized_patterns.contains(kind.module)) return;
   for (const model::NumberRun& run : tensors.runs) {
     // Experts of one layer share their fate, so that one number stands for all.
     std::string module = module_in_layer(kind.module, run.number);
@@ -141,15 +143,14 @@ void compare_kind(const model::Quantization& declared, const model::StoredWeight
     auto& list = is_plain ? differences.plain_against : differences.quantized_against;
     const bool is_left = declared.leaves(example);
     const bool differs = is_plain ? !is_left && declared.scheme_of(example) : is_left;
-    if (differs && std::find(list.begin(), list.end(), module) == list.end())
-      list.push_back(std::move(module));
+    if (differs && differences.seen.insert(module).second) list.push_back(std::move(module));
   }
 }
 
 ModuleDifferences compare_modules(const model::Quantization& declared, const model::StoredWeights& stored) {
-  std::vector<std::string> quantized_patterns;
+  std::unordered_set<std::string_view> quantized_patterns;
   for (const model::StoredKind& kind : stored.kinds)
-    if (kind.is_quantized) quantized_patterns.push_back(kind.module);
+    if (kind.is_quantized) quantized_patterns.insert(kind.module);
   ModuleDifferences differences;
   for (std::size_t i = 0; i < stored.kinds.size(); ++i)
     compare_kind(declared, stored, i, quantized_patterns, differences);

@@ -93,7 +93,11 @@ class Reader {
     check_merges(model["merges"]);
     for (const Json& token : json["added_tokens"].items())
       if (const auto* text = token["content"].as_string(); text && token["id"].is_integer()) {
-        add(*text, *token["id"].as_integer());
+        if (const std::int64_t id = *token["id"].as_integer(); id >= 0 && id < INT32_MAX)
+          add(*text, id);
+        else
+          malformed(findings_, "TOK_ID", fmt::format("{}: /added_tokens", kFile),
+                    fmt::format("the added token \"{}\" has the id {}, which no vocabulary has", *text, id));
         vocabulary_.added.push_back(*text);
       }
     vocabulary_.is_known = vocabulary_.size > 0;
