@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <unordered_set>
 
 #include "inspect/parameter_groups.h"
 #include "inspect/quantization.h"
@@ -72,6 +73,8 @@ class Counter {
  public:
   Counter(const Subject& subject, const Report& report, const model::StoredWeights& stored)
       : stored_(stored), layers_(layers_of(subject)), parts_(report.spec) {
+    for (const model::StoredKind& kind : stored.kinds)
+      if (kind.part == model::Part::kBlocks) modules_of_blocks_.insert(kind.module);
     ties_ = report.spec ? report.spec->ties_embeddings
                         : subject.figures["tie_word_embeddings"].as_bool().value_or(false);
   }
@@ -127,9 +130,7 @@ class Counter {
   }
 
   bool is_of_blocks(const model::StoredKind& scale) const {
-    return std::any_of(stored_.kinds.begin(), stored_.kinds.end(), [&](const model::StoredKind& kind) {
-      return kind.part == model::Part::kBlocks && kind.module == scale.module;
-    });
+    return modules_of_blocks_.contains(scale.module);
   }
 
   static bool is_table(DType dtype) {
@@ -137,6 +138,7 @@ class Counter {
   }
 
   const model::StoredWeights& stored_;
+  std::unordered_set<std::string_view> modules_of_blocks_;  // gpt-oss's
   LayerCount layers_;
   Parts parts_;
   bool ties_ = false;
