@@ -17,6 +17,9 @@ constexpr std::array<std::string_view, 14> kGroupNames{
 constexpr std::array<std::string_view, 8> kStateNames{"mamba",     "mamba2", "gated_delta_net", "kda",
                                                       "lightning", "linear", "short_conv",      "index_ring"};
 
+static_assert(kGroupNames.size() == static_cast<std::size_t>(WeightGroup::kOther) + 1);
+static_assert(kStateNames.size() == static_cast<std::size_t>(StateKind::kIndexRing) + 1);
+
 // The sum of `share` over all parameters; nothing when it does not fit 63 bits.
 template <class Share>
 std::optional<std::int64_t> sum_of(const ModelSpec& spec, Share share) {
