@@ -6,9 +6,9 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "inspect/hub_total.h"
 #include "inspect/parameter_groups.h"
 #include "inspect/quantization.h"
-#include "memory/quantized_weights.h"
 #include "model/quantization.h"
 #include "model/stored_weights.h"
 
@@ -166,24 +166,6 @@ void count_from_headers(const Subject& subject, const Report& report, const mode
   differ(parameters, "mxfp4_blocks", tally.block_scales);
   differ(parameters, "packed_4bit", tally.packed);
   differ(parameters, "stored_buffers", tally.buffers);
-}
-
-// What the checkpoint would hold as its config declares it. Whether a tied head is stored besides, no config
-// tells; so the hub's total of a tied model stays unknown.
-void estimate_checkpoint(const Subject& subject, const std::optional<model::Quantization>& declared,
-                         Report& report) {
-  Parameters& parameters = report.parameters;
-  if (!report.spec || !parameters.total || subject.is_gguf()) return;
-  const auto checkpoint = memory::stored_checkpoint(*report.spec, declared);
-  if (!checkpoint) return;
-  report.weights.bytes = checkpoint->bytes;
-  if (report.spec->ties_embeddings) return;
-  parameters.hub_total = checkpoint->elements;
-  differ(parameters, "mtp", checkpoint->mtp);
-  differ(parameters, "quantization_scales", checkpoint->scales);
-  differ(parameters, "mxfp4_blocks", checkpoint->block_scales);
-  differ(parameters, "packed_4bit", checkpoint->packed);
-  differ(parameters, "stored_buffers", checkpoint->buffers);
 }
 
 void count_parameters(const Subject& subject, Report& report, const model::StoredWeights& stored) {

@@ -153,7 +153,8 @@ class Sum {
 
   void add_plain(const model::Weight& weight) {
     const std::int64_t elements = weight.elements();
-    add(weight.is_parameter ? plain_ : DType::kF32, elements);  // corrections of routers are kept in f32
+    // Corrections of routers are kept in f32; the constants of a hash say their own type.
+    add(weight.dtype.value_or(weight.is_parameter ? plain_ : DType::kF32), elements);
     if (!weight.is_parameter) result_.buffers = capped_sum(result_.buffers, elements);
   }
 
@@ -233,6 +234,7 @@ const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Qu
       // What joins a prediction layer to the model stays as it is.
       if (module.ends_with("eh_proj") || module.ends_with("shared_head.head") || module.ends_with("mlp.gate"))
         return nullptr;
+      if (module.ends_with("indexer.weights_proj")) return nullptr;  // as in the decoder's layers
       break;
     case WeightGroup::kIndexer:
       if (module.ends_with("weights_proj")) return nullptr;  // one output for each head: not worth a scale
