@@ -9,12 +9,14 @@
 
 #include "model/families/decoder.h"
 #include "model/families/heads.h"
+#include "model/families/states.h"
 #include "model/rope.h"
 
 namespace plimsoll::model {
 namespace {
 
-constexpr std::int64_t kMaxState = 1 << 20;
+// Far above any model; a state of these figures in every layer still fits 63 bits of bytes.
+constexpr std::int64_t kMaxStateSize = 1 << 16;
 
 // Which layers see everything where the file itself has no pattern: every n-th, as llama.cpp has it built in.
 struct Pattern {
@@ -136,7 +138,7 @@ class AnyReader {
     const std::int64_t width = spec_.hidden_size;
     if (keys_.has("shortconv.l_cache")) {
       state.kind = StateKind::kShortConv;
-      state.convolution_elements = width * std::max(0, number("shortconv.l_cache", kMaxState) - 1);
+      state.convolution_elements = width * std::max(0, number("shortconv.l_cache", kMaxKernel) - 1);
       return state;
     }
     if (keys_.has("wkv.head_size")) {
@@ -145,13 +147,13 @@ class AnyReader {
       state.convolution_elements = width * number("token_shift_count", 16, 2);
       return state;
     }
-    const std::int64_t inner = number("ssm.inner_size", kMaxState),
-                       size = number("ssm.state_size", kMaxState);
+    const std::int64_t inner = number("ssm.inner_size", kMaxWidth),
+                       size = number("ssm.state_size", kMaxStateSize);
     const std::int64_t groups = number("ssm.group_count", kMaxHeads);
     state.heads = number("ssm.time_step_rank", kMaxHeads);
     state.recurrent_elements = inner * size;
     state.convolution_elements =
-        std::max(0, number("ssm.conv_kernel", kMaxState) - 1) * (inner + 2 * groups * size);
+        std::max(0, number("ssm.conv_kernel", kMaxKernel) - 1) * (inner + 2 * groups * size);
     if (keys_.has("full_attention_interval"))
       state.kind = StateKind::kGatedDeltaNet;
     else
@@ -170,8 +172,9 @@ class AnyReader {
     ffn.experts_per_token = number("expert_used_count", kMaxExperts);
     ffn.expert_intermediate_size = number("expert_feed_forward_length", kMaxWidth, inner_[i]);
     ffn.shared_experts = number("expert_shared_count", kMaxExperts);
-    ffn.shared_intermediate_size = number("expert_shared_feed_forward_length", kMaxWidth,
-                                          std::int64_t{ffn.shared_experts} * ffn.expert_intermediate_size);
+    ffn.shared_intermediate_size =
+        number("expert_shared_feed_forward_length", kMaxWidth,
+               std::min(std::int64_t{ffn.shared_experts} * ffn.expert_intermediate_size, kMaxSharedWidth));
     if (ffn.shared_experts == 0 && ffn.shared_intermediate_size > 0) ffn.shared_experts = 1;
   }
 
