@@ -18,7 +18,7 @@ bool is_digit(char c) {
 }
 
 constexpr std::uint64_t repeat(unsigned char byte) {
-  return 0x0101010101010101 * byte;
+  return std::uint64_t{0x0101010101010101} * byte;
 }
 
 // The high bit of each byte of `word` that is 0. Exact up to the first such byte; a borrow may mark later

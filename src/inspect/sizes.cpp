@@ -36,6 +36,7 @@ void count_from_spec(const model::ModelSpec& spec, Parameters& parameters) {
 }
 
 // Decoder layers that the config counts, and whether layers that predict further tokens follow them.
+constexpr std::int64_t kMostLayers = std::int64_t{1} << 32;  // far above any model; sums of them still fit
 struct LayerCount {
   std::int64_t layers = 0;
   bool has_more = false;
@@ -44,11 +45,11 @@ LayerCount layers_of(const Subject& subject) {
   LayerCount count;
   if (subject.is_gguf()) {
     for (const auto& [key, value] : subject.figures.members()) {
-      if (key.ends_with(".block_count")) count.layers += value.as_integer().value_or(0);
+      const std::int64_t layers = std::clamp<std::int64_t>(value.as_integer().value_or(0), 0, kMostLayers);
+      if (key.ends_with(".block_count")) count.layers += layers;
       if (!key.ends_with(".nextn_predict_layers")) continue;
-      const std::int64_t more = value.as_integer().value_or(0);
-      count.layers -= more;  // block_count has them too
-      count.has_more = more > 0;
+      count.layers -= layers;  // block_count has them too
+      count.has_more = layers > 0;
     }
     return count;
   }
@@ -118,7 +119,7 @@ class Counter {
         add_to(groups, group, *kind.elements - of_mtp);
       }
     }
-    tally_.packed += shown - *kind.elements;
+    tally_.packed = capped_sum(tally_.packed, shown - *kind.elements);
   }
 
   // The hub counts elements as stored, but each byte of gpt-oss's blocks as the two weights it holds.
@@ -187,7 +188,7 @@ void count_parameters(const Subject& subject, Report& report, const model::Store
     parameters.mtp = 0;
     for (const auto& weight : report.spec->weights)
       if (weight.group == model::WeightGroup::kMtp && weight.is_parameter)
-        *parameters.mtp += weight.elements();
+        parameters.mtp = capped_sum(*parameters.mtp, weight.elements());
   }
   parameters.active = model::count_active_parameters(*report.spec, true);
   parameters.active_without_embedding = model::count_active_parameters(*report.spec, false);
@@ -230,7 +231,8 @@ void estimate_other_dtypes(const Report& report, Weights& weights) {
                                         DType::kQ8_0, DType::kMXFP4, DType::kQ4_0};
   for (const DType dtype : kShown) {
     const std::int64_t block = info(dtype).block_elements;
-    const auto bytes = stored_bytes(dtype, (*report.parameters.total + block - 1) / block * block);
+    const auto padded = checked_sum(*report.parameters.total, block - 1);
+    const auto bytes = padded ? stored_bytes(dtype, *padded / block * block) : std::nullopt;
     if (bytes) weights.if_stored_as.push_back({dtype, *report.parameters.total, 0, *bytes});
   }
 }

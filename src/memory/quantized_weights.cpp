@@ -171,7 +171,8 @@ class Sum {
         continue;
       }
       if (is_blocks) result_.elements = capped_sum(result_.elements, stored);
-      result_.packed += (is_blocks ? capped_product(stored, 2) : stored) - weight.elements();
+      result_.packed =
+          capped_sum(result_.packed, (is_blocks ? capped_product(stored, 2) : stored) - weight.elements());
     }
     return true;
   }

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "model/model.h"
+#include "model/tensor_kinds.h"
 
 namespace plimsoll::model {
 namespace {
@@ -35,7 +36,7 @@ std::int64_t share_of_experts(const ModelSpec& spec, const Weight& weight) {
   if (weight.is_optional) return 0;
   if (weight.layer < 0 || weight.layer >= static_cast<int>(spec.layers.size())) return weight.elements();
   const Ffn& ffn = spec.layers[static_cast<std::size_t>(weight.layer)].ffn;
-  return weight.elements() / std::max(1, ffn.experts) * ffn.experts_per_token;
+  return capped_product(weight.elements() / std::max(1, ffn.experts), ffn.experts_per_token);
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ std::string_view to_string(StateKind kind) {
 
 std::int64_t Weight::elements() const {
   std::int64_t elements = copies;
-  for (const std::int64_t dimension : shape) elements *= dimension;
+  for (const std::int64_t dimension : shape) elements = capped_product(elements, dimension);
   return elements;
 }
 

@@ -9,12 +9,14 @@
 
 #include "model/families/decoder.h"
 #include "model/families/heads.h"
+#include "model/families/states.h"
 #include "model/rope.h"
 
 namespace plimsoll::model {
 namespace {
 
-constexpr std::int64_t kMaxState = 1 << 20;
+// Far above any model; a state of these figures in every layer still fits 63 bits of bytes.
+constexpr std::int64_t kMaxStateSize = 1 << 16;
 
 // Which layers see everything where the file itself has no pattern: every n-th, as llama.cpp has it built in.
 struct Pattern {
@@ -123,8 +125,7 @@ class AnyReader {
     latent.q_lora_rank = number("attention.q_lora_rank", kMaxWidth);
     latent.kv_lora_rank = keys_.count("attention.kv_lora_rank", kMaxWidth);
     latent.qk_rope_head_dim = number("rope.dimension_count", kMaxHeadDim);
-    const int key =
-        number("attention.key_length_mla", kMaxHeadDim, key_length_);
+    const int key = number("attention.key_length_mla", kMaxHeadDim, key_length_);
     latent.qk_nope_head_dim = std::max(0, key - latent.qk_rope_head_dim);
     latent.v_head_dim = number("attention.value_length_mla", kMaxHeadDim, value_length_);
     if (keys_.has("attention.indexer.top_k"))
@@ -142,7 +143,7 @@ class AnyReader {
     const std::int64_t width = spec_.hidden_size;
     if (keys_.has("shortconv.l_cache")) {
       state.kind = StateKind::kShortConv;
-      state.convolution_elements = width * std::max(0, number("shortconv.l_cache", kMaxState) - 1);
+      state.convolution_elements = width * std::max(0, number("shortconv.l_cache", kMaxKernel) - 1);
       return state;
     }
     if (keys_.has("wkv.head_size")) {
@@ -151,13 +152,13 @@ class AnyReader {
       state.convolution_elements = width * number("token_shift_count", 16, 2);
       return state;
     }
-    const std::int64_t inner = number("ssm.inner_size", kMaxState),
-                       size = number("ssm.state_size", kMaxState);
+    const std::int64_t inner = number("ssm.inner_size", kMaxWidth),
+                       size = number("ssm.state_size", kMaxStateSize);
     const std::int64_t groups = number("ssm.group_count", kMaxHeads);
     state.heads = number("ssm.time_step_rank", kMaxHeads);
     state.recurrent_elements = inner * size;
     state.convolution_elements =
-        std::max(0, number("ssm.conv_kernel", kMaxState) - 1) * (inner + 2 * groups * size);
+        std::max(0, number("ssm.conv_kernel", kMaxKernel) - 1) * (inner + 2 * groups * size);
     if (keys_.has("full_attention_interval"))
       state.kind = StateKind::kGatedDeltaNet;
     else
@@ -174,7 +175,7 @@ class AnyReader {
     if (ffn.expert_intermediate_size == 0) ffn.expert_intermediate_size = ffn.intermediate_size;
     if (ffn.shared_intermediate_size == 0)
       ffn.shared_intermediate_size = static_cast<int>(
-          std::min<std::int64_t>(std::int64_t{ffn.shared_experts} * ffn.expert_intermediate_size, INT32_MAX));
+          std::min(std::int64_t{ffn.shared_experts} * ffn.expert_intermediate_size, kMaxSharedWidth));
     if (ffn.shared_experts == 0 && ffn.shared_intermediate_size > 0) ffn.shared_experts = 1;
   }
 
