@@ -65,7 +65,8 @@ struct Tally {
   std::int64_t logical = 0, mtp = 0, head = 0, buffers = 0;
   std::int64_t scales = 0;        // companions of quantized weights
   std::int64_t block_scales = 0;  // those of gpt-oss's blocks
-  std::int64_t packed = 0;        // codes as stored less the weights they hold
+  std::int64_t held = 0;          // weights that what is shown holds, but for companions
+  std::int64_t carried = 0;       // what is shown of their carriers
   std::int64_t shown = 0;         // what the hub would show
   bool is_known = true;
 };
@@ -119,7 +120,8 @@ class Counter {
         add_to(groups, group, *kind.elements - of_mtp);
       }
     }
-    tally_.packed = capped_sum(tally_.packed, shown - *kind.elements);
+    tally_.carried = capped_sum(tally_.carried, shown);
+    tally_.held = capped_sum(tally_.held, *kind.elements);
   }
 
   // The hub counts elements as stored, but each byte of gpt-oss's blocks as the two weights it holds.
@@ -165,7 +167,7 @@ void count_from_headers(const Subject& subject, const Report& report, const mode
   differ(parameters, "tied_head_stored", tally.head);
   differ(parameters, "quantization_scales", tally.scales);
   differ(parameters, "mxfp4_blocks", tally.block_scales);
-  differ(parameters, "packed_4bit", tally.packed);
+  differ(parameters, "packed_4bit", tally.carried - tally.held);
   differ(parameters, "stored_buffers", tally.buffers);
 }
 

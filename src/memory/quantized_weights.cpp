@@ -171,8 +171,9 @@ class Sum {
         continue;
       }
       if (is_blocks) result_.elements = capped_sum(result_.elements, stored);
-      result_.packed =
-          capped_sum(result_.packed, (is_blocks ? capped_product(stored, 2) : stored) - weight.elements());
+      carried_ = capped_sum(carried_, is_blocks ? capped_product(stored, 2) : stored);
+      held_ = capped_sum(held_, weight.elements());
+      result_.packed = carried_ - held_;
     }
     return true;
   }
@@ -189,6 +190,7 @@ class Sum {
 
   DType plain_;
   StoredCheckpoint result_;
+  std::int64_t carried_ = 0, held_ = 0;  // codes as stored, and the weights that they hold
 };
 
 // Lists of modules count only where they name modules as the spec does.
