@@ -167,7 +167,7 @@ void count_from_headers(const Subject& subject, const Report& report, const mode
 }
 
 // What the checkpoint would hold as its config declares it. Whether a tied head is stored besides, no config
-// tells; so the hub's total of a tied model stays unknown.
+// tells; so the hub's total of a tied model stays unknown, as it does where prediction layers are not known.
 void estimate_checkpoint(const Subject& subject, const std::optional<model::Quantization>& declared,
                          Report& report) {
   Parameters& parameters = report.parameters;
@@ -175,7 +175,7 @@ void estimate_checkpoint(const Subject& subject, const std::optional<model::Quan
   const auto checkpoint = memory::stored_checkpoint(*report.spec, declared);
   if (!checkpoint) return;
   report.weights.bytes = checkpoint->bytes;
-  if (report.spec->ties_embeddings) return;
+  if (report.spec->ties_embeddings || !parameters.mtp) return;
   parameters.hub_total = checkpoint->elements;
   differ(parameters, "mtp", checkpoint->mtp);
   differ(parameters, "quantization_scales", checkpoint->scales);
@@ -199,7 +199,17 @@ void count_parameters(const Subject& subject, Report& report, const model::Store
          "of the language model",
          "give the weight files: their headers hold the exact count"});
   if (!report.spec) return;
-  if (!parameters.mtp) {
+  const bool lists_mtp =
+      std::any_of(report.spec->weights.begin(), report.spec->weights.end(),
+                  [](const model::Weight& weight) { return weight.group == model::WeightGroup::kMtp; });
+  if (!parameters.mtp && !lists_mtp && layers_of(subject).has_more) {
+    report.findings.push_back({"MTP_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
+                               subject.place("num_hidden_layers"),
+                               "the config declares prediction layers whose weights are not known for this "
+                               "architecture; they are in "
+                               "none of the figures",
+                               "give the weight files: their headers hold the exact count"});
+  } else if (!parameters.mtp) {
     parameters.mtp = 0;
     for (const auto& weight : report.spec->weights)
       if (weight.group == model::WeightGroup::kMtp && weight.is_parameter)
