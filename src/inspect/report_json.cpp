@@ -175,7 +175,9 @@ Json basis_json(const Report& report) {
               Json::object({{"kind", "formula"}, {"low", nullptr}, {"high", nullptr}, {"source", source}}));
   };
   if (report.weights.bytes && !report.weights.is_exact)
-    add("/weights/bytes", "parameters times the declared dtype");
+    add("/weights/bytes", "every tensor in the dtype or layout that the config declares");
+  if (report.parameters.hub_total && !report.weights.is_exact)
+    add("/parameters/hub_total", "elements of the tensors that the config calls for");
   for (std::size_t i = 0; i < report.weights.if_stored_as.size(); ++i)
     add("/weights/if_stored_as/" + std::to_string(i) + "/bytes", "every parameter stored in this type");
   return basis;
