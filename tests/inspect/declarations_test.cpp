@@ -105,5 +105,22 @@ TEST(Declarations, EetqLeavesTheHead) {
   EXPECT_EQ(whole, without);
 }
 
+// A value of another type is passed over by readers, so that it has to be told.
+TEST(Declarations, ValuesOfAnotherType) {
+  for (const char* value :
+       {R"("max_position_embeddings":"8")", R"("max_position_embeddings":true)", R"("layer_types":"x")",
+        R"("rope_scaling":[1])", R"("rope_parameters":5)", R"("eos_token_id":"x")", R"("eos_token_id":1.5)",
+        R"("sliding_window":"x")", R"("torch_dtype":7)", R"("architectures":0)"}) {
+    ModelFolder folder;
+    std::string text(kSmallLlama);
+    text.pop_back();
+    folder.write("config.json", text + "," + value + "}");
+    EXPECT_NE(finding_of(folder.inspected(), "CFG_TYPE"), nullptr) << value;
+  }
+  ModelFolder sound;
+  sound.write("config.json", kSmallLlama);
+  EXPECT_EQ(finding_of(sound.inspected(), "CFG_TYPE"), nullptr);
+}
+
 }  // namespace
 }  // namespace plimsoll::inspect
