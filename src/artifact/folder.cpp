@@ -2,6 +2,7 @@
 #include "artifact/folder.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -39,19 +40,17 @@ void list_entry(const fs::directory_entry& entry, const std::string& relative, c
                 FolderListing& listing) {
   std::error_code error;
   const bool is_link = entry.is_symlink(error);
-  const fs::file_status status = fs::status(entry.path(), error);
-  if (is_link && (error || !fs::exists(status))) {
-    listing.dangling.push_back(relative);
+  struct stat status{};  // kind and size in one look: folders have hundreds of files
+  if (::stat(entry.path().c_str(), &status) != 0) {
+    if (is_link) listing.dangling.push_back(relative);
     return;
   }
-  if (!fs::is_regular_file(status)) return;
-  const auto size = fs::file_size(entry.path(), error);
-  if (error) return;
+  if (!S_ISREG(status.st_mode)) return;
   if (is_link) {
     const fs::path target = fs::canonical(entry.path(), error);
     if (!error && !starts_below(target, allowed)) listing.outside.push_back(relative);
   }
-  listing.files.push_back({relative, Bytes(static_cast<std::int64_t>(size)), role_of(relative)});
+  listing.files.push_back({relative, Bytes(static_cast<std::int64_t>(status.st_size)), role_of(relative)});
 }
 
 std::string first_line(const std::string& path) {
@@ -112,7 +111,10 @@ FolderListing list_folder(const std::string& folder) {
       if (name.starts_with('.') || walk.depth() + 1 >= kMaxDepth) walk.disable_recursion_pending();
       continue;
     }
-    list_entry(*walk, path.lexically_relative(folder).generic_string(), allowed, listing);
+    // The walk puts its own names behind the folder's.
+    std::string_view relative = std::string_view(path.native()).substr(folder.size());
+    if (relative.starts_with('/')) relative.remove_prefix(1);
+    list_entry(*walk, std::string(relative), allowed, listing);
   }
   std::sort(listing.files.begin(), listing.files.end(),
             [](const File& a, const File& b) { return a.path < b.path; });

@@ -8,6 +8,10 @@
 #include <cstring>
 #include <span>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "base/utf8.h"
 
 namespace plimsoll::artifact {
@@ -18,7 +22,7 @@ bool is_digit(char c) {
 }
 
 constexpr std::uint64_t repeat(unsigned char byte) {
-  return 0x0101010101010101 * byte;
+  return std::uint64_t{0x0101010101010101} * byte;
 }
 
 // The high bit of each byte of `word` that is 0. Exact up to the first such byte; a borrow may mark later
@@ -30,6 +34,17 @@ constexpr std::uint64_t zero_bytes(std::uint64_t word) {
 // The first byte from `at` that ends a run of plain characters: a quote, a backslash, a control character or
 // a byte above 0x7F.
 const char* end_of_plain(const char* at, const char* end) {
+#if defined(__SSE2__)
+  for (; end - at >= 16; at += 16) {
+    const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    // Bytes above 0x7F are negative here, so that they count as below the space too.
+    const __m128i special = _mm_or_si128(
+        _mm_cmplt_epi8(text, _mm_set1_epi8(' ')),
+        _mm_or_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8('"')), _mm_cmpeq_epi8(text, _mm_set1_epi8('\\'))));
+    if (const int mask = _mm_movemask_epi8(special); mask != 0)
+      return at + std::countr_zero(static_cast<unsigned>(mask));
+  }
+#endif
   if constexpr (std::endian::native == std::endian::little) {
     for (; end - at >= 8; at += 8) {
       std::uint64_t word;

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
+#include "inspect/compare.h"
 #include "inspect/inspect.h"
 #include "memory/memory.h"
 
@@ -17,7 +18,25 @@ struct Flags {
   inspect::Options options;
   std::string max_model_len;
   std::string workload;
+  std::string compare_with;
 };
+
+// Two models side by side: 0 when nothing differs, 1 when something does.
+int run_compare(const Flags& flags) {
+  inspect::Options options = flags.options;
+  options.lists_tensors = true;
+  const auto one = inspect::inspect(flags.model, options);
+  if (!one) return report_error(flags.common, one.error());
+  const auto other = inspect::inspect(flags.compare_with, options);
+  if (!other) return report_error(flags.common, other.error());
+  Json comparison = inspect::compare(*one, *other);
+  const bool is_same = comparison["same"].as_bool().value_or(false);
+  const std::string text = inspect::compare_text(comparison);
+  const Json document = Json::object({{"schema", "plimsoll.inspect/1"}, {"compare", std::move(comparison)}});
+  const Status written = write_output(flags.common, flags.common.is_json() ? dump_pretty(document) : text);
+  if (!written) return report_error(flags.common, written.error());
+  return is_same ? 0 : exit_status(ErrorCode::kNo);
+}
 
 int run_inspect(Flags& flags) {
   if (const Status settled = settle_model(flags.model, flags.common); !settled)
@@ -35,6 +54,7 @@ int run_inspect(Flags& flags) {
     if (!workload) return report_error(flags.common, workload.error());
     flags.options.workload = *workload;
   }
+  if (!flags.compare_with.empty()) return run_compare(flags);
   const auto report = inspect::inspect(flags.model, flags.options);
   if (!report) return report_error(flags.common, report.error());
   const Status written =
@@ -55,6 +75,7 @@ Verb add_inspect(CLI::App& app) {
   verb->add_flag("--deep", flags->options.is_deep, "read every tensor: NaN and infinity counts");
   verb->add_flag("--tensors", flags->options.lists_tensors, "list all tensors");
   verb->add_option("--tensor", flags->options.tensor, "statistics of one tensor");
+  verb->add_option("--compare", flags->compare_with, "another MODEL: what differs between the two");
   verb->add_option("--max-model-len", flags->max_model_len,
                    "tokens of the sequence that KV bytes are given for");
   verb->add_option("--kv-cache-dtype", flags->options.kv_cache_dtype,
@@ -75,6 +96,7 @@ Verb add_inspect(CLI::App& app) {
           "  plimsoll inspect ./model --lock qwen.lock\n"
           "  plimsoll inspect model.gguf --format json\n"
           "  plimsoll inspect ./model --deep\n"
+          "  plimsoll inspect --compare ./model ./model-AWQ\n"
           "  plimsoll inspect config.json --max-model-len 32K --kv-cache-dtype fp8") +
       kModelEnvironment);
   return make_verb(verb, flags, run_inspect);

@@ -16,6 +16,11 @@ void malformed(Findings& findings, std::string id, std::string where, std::strin
                       std::move(message), "download the tokenizer again"});
 }
 
+// No token has another id; one that claims it is left out.
+bool is_id(std::int64_t number) {
+  return number >= 0 && number < INT32_MAX;
+}
+
 class Reader {
  public:
   Reader(const Subject& subject, Findings& findings) : subject_(subject), findings_(findings) {}
@@ -91,15 +96,13 @@ class Reader {
       vocabulary_.kind = "BPE";
     read_model(model["vocab"]);
     check_merges(model["merges"]);
-    for (const Json& token : json["added_tokens"].items())
-      if (const auto* text = token["content"].as_string(); text && token["id"].is_integer()) {
-        if (const std::int64_t id = *token["id"].as_integer(); id >= 0 && id < INT32_MAX)
-          add(*text, id);
-        else
-          malformed(findings_, "TOK_ID", fmt::format("{}: /added_tokens", kFile),
-                    fmt::format("the added token \"{}\" has the id {}, which no vocabulary has", *text, id));
+    for (const Json& token : json["added_tokens"].items()) {
+      const auto id = token["id"].as_integer();
+      if (const auto* text = token["content"].as_string(); text && id && is_id(*id)) {
+        add(*text, *id);
         vocabulary_.added.push_back(*text);
       }
+    }
     vocabulary_.is_known = vocabulary_.size > 0;
   }
 
@@ -108,8 +111,7 @@ class Reader {
     vocabulary_.ids.reserve(vocab.size());
     vocabulary_.texts.reserve(vocab.size());
     for (const auto& [text, id] : vocab.members())
-      if (const auto number = id.as_integer(); number && *number >= 0 && *number < INT32_MAX)
-        add(text, *number);
+      if (const auto number = id.as_integer(); number && is_id(*number)) add(text, *number);
     std::int64_t id = 0;
     for (const Json& piece : vocab.items()) {
       if (piece.size() == 2)

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "inspect/parameter_groups.h"
+#include "model/tensor_kinds.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -84,6 +85,7 @@ class Comparison {
       if (weight.copies > 1) compare(weight, weight.copies - 1);  // what lies between is as they are
     }
     tell_layers();
+    forget_other_names();
     tell_names();
   }
 
@@ -94,6 +96,14 @@ class Comparison {
            weight.group == model::WeightGroup::kEncoder;
   }
 
+  // Kernels and stacks have more dimensions in files than as matrices.
+  static bool has_shape(const artifact::Tensor& tensor, const model::Weight& weight) {
+    if (tensor.shape == weight.shape) return true;
+    const bool is_stack = weight.copies > 1 && weight.hf_name.find("{}") == std::string::npos;
+    const std::int64_t elements = is_stack ? weight.elements() : weight.elements() / weight.copies;
+    return tensor.shape.size() != weight.shape.size() && tensor.elements() == elements;
+  }
+
   void compare(const model::Weight& weight, int copy) {
     const std::string name = copy_name(subject_.is_gguf() ? weight.gguf_name : weight.hf_name, copy);
     if (name.empty()) return;
@@ -101,11 +111,12 @@ class Comparison {
     if (weight.layer >= 0 && tensor && weight.group != model::WeightGroup::kMtp)
       layers_found_.insert(weight.layer);
     if (!tensor) {
-      if (!may_be_absent(weight)) absent_.emplace_back(name, weight.layer);
+      if (!may_be_absent(weight)) absent_.push_back({name, weight.layer});
       return;
     }
+    found_patterns_.insert(model::name_pattern(name));
     known_.insert(tensor->name);
-    if (tensor->shape == weight.shape) return;
+    if (has_shape(*tensor, weight)) return;
     if (mismatched_ == 0) {
       first_mismatch_ = fmt::format("{} {} against {} by the config", tensor->name, shape_text(tensor->shape),
                                     shape_text(weight.shape));
@@ -128,6 +139,18 @@ class Comparison {
                 "use the config of these weights");
     std::erase_if(absent_,
                   [&](const auto& name) { return name.second >= 0 && !layers_found_.contains(name.second); });
+  }
+
+  // Where a family's names are only mostly known, a weight that is absent from every layer has another name.
+  void forget_other_names() {
+    const auto& weights = report_.spec->weights;
+    const bool is_plain = std::all_of(weights.begin(), weights.end(), [](const model::Weight& weight) {
+      return weight.role != model::Role::kNone;
+    });
+    if (is_plain) return;
+    std::erase_if(absent_, [&](const auto& name) {
+      return name.second >= 0 && !found_patterns_.contains(model::name_pattern(name.first));
+    });
   }
 
   void tell_names() {
@@ -174,6 +197,7 @@ class Comparison {
   Report& report_;
   std::unordered_set<std::string_view> known_;  // views into the artifact
   std::set<int> layers_found_;
+  std::unordered_set<std::string> found_patterns_;   // names without their numbers
   std::vector<std::pair<std::string, int>> absent_;  // name and layer
   std::string first_mismatch_, first_mismatch_place_;
   int mismatched_ = 0;

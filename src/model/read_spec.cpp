@@ -19,7 +19,7 @@ namespace {
 // Keys under which wrappers keep the language model, outermost first.
 constexpr std::array<std::string_view, 6> kLanguageKeys{"text_config",    "llm_config", "language_config",
                                                         "thinker_config", "text_model", "decoder_config"};
-constexpr int kMaxWrappers = 4;
+constexpr int kMaxWrappers = 16;  // published ones are two deep
 
 // What stands behind an architecture's stem: another head on the same model.
 constexpr std::array<std::string_view, 10> kHeads{"ForCausalLM",
@@ -99,8 +99,9 @@ void replace_head(std::string_view head, const Json& config, ModelSpec& spec) {
   if (head.empty() || head == "ForConditionalGeneration" || head == "ForImageTextToText") return;
   std::erase_if(spec.weights, [](const Weight& weight) { return weight.group == WeightGroup::kHead; });
   if (head == "Model" || head == "TextModel") return;
-  const std::int64_t labels = config["num_labels"].as_integer().value_or(
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(config["id2label"].size())));
+  constexpr std::int64_t kDefaultLabels = 2;  // transformers'
+  const auto named = static_cast<std::int64_t>(config["id2label"].size());
+  const std::int64_t labels = config["num_labels"].as_integer().value_or(named > 0 ? named : kDefaultLabels);
   SpecWriter writer(spec);
   writer.enter("");
   writer.add(WeightGroup::kHead, "score.weight",
@@ -125,6 +126,8 @@ Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
                 source + ": general.architecture");
   for (const Family& family : families()) {
     if (family.gguf_architecture.empty() || family.gguf_architecture != *architecture) continue;
+    // Mixtral calls itself llama; a mixture is read by its keys alone.
+    if (artifact.config()[*architecture + ".expert_count"].as_integer().value_or(0) > 0) break;
     KeyReader keys = KeyReader::of_gguf(artifact.config(), source, *architecture);
     ModelSpec spec = family.from_gguf(keys, artifact);
     PLIMSOLL_TRY_VOID(keys.status());

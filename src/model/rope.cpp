@@ -198,8 +198,9 @@ void read_gguf_rope(KeyReader& keys, int head_dim, ModelSpec& spec) {
   if (const auto attention = keys["rope.scaling.attn_factor"].as_double();
       attention && std::isfinite(*attention))
     rope.attention_factor = *attention;
-  if (rope.kind == RopeKind::kYarn || rope.kind == RopeKind::kLinear)
-    spec.extended_context_tokens = std::max(stated, scaled(spec.native_context_tokens, factor));
+  // Without the original length, context_length is the one after extension, and all that is known.
+  if (original > 0 && (rope.kind == RopeKind::kYarn || rope.kind == RopeKind::kLinear))
+    spec.extended_context_tokens = std::max(stated, scaled(original, factor));
   if (rope.kind == RopeKind::kLongrope)
     keys.add_error(ErrorCode::kUnsupported, "rope.scaling.type",
                    "reading the rotary embedding: longrope factors stored as GGUF tensors are not read");

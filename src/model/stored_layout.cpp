@@ -124,10 +124,10 @@ DecodedWeight decode_qweight(const StoredGroup& group, const SchemeHint& hint) {
       inputs = capped_product(groups, *hint.group_size);
     if (inputs > 0 && row_bits % inputs == 0)
       weight.bits = static_cast<int>(std::min<std::int64_t>(row_bits / inputs, 64));
-  } else if (columns > 0 && outputs % columns == 0) {
+  } else if (columns > 0 && outputs > 0 && outputs % columns == 0) {
     weight.layout = Layout::kAwq;
     inputs = rows;
-    weight.bits = static_cast<int>(std::min<std::int64_t>(capped_product(word, columns) / outputs, 64));
+    weight.bits = static_cast<int>(word / (outputs / columns));
   } else if (hint.bits && *hint.bits > 0) {  // gemv: scales are padded, so the codes alone tell
     weight.layout = Layout::kAwq;
     weight.bits = *hint.bits;

@@ -58,7 +58,7 @@ class Reader {
     name_kinds();
     const bool is_gguf = artifact_.form() == artifact::Form::kGguf;
     if (!is_gguf)
-      for (auto& [module, kinds] : modules_) read_module(kinds);
+      for (const ModuleKinds& module : modules_) read_module(module);
     read_one_by_one();
     finish(is_gguf);
     return std::move(result_);
@@ -70,12 +70,15 @@ class Reader {
   void name_kinds() {
     const auto& kinds = result_.tensors.kinds;
     result_.kinds.resize(kinds.size());
+    std::unordered_map<std::string_view, std::size_t> module_of;  // into modules_
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const StoredName name = split_name(kinds[i].pattern);
       result_.kinds[i].module = name.module;
       result_.kinds[i].part = name.part;
       result_.kinds[i].has_ending = name.has_suffix;
-      modules_[result_.kinds[i].module].kinds.emplace_back(name.part, i);
+      const auto [at, is_new] = module_of.try_emplace(result_.kinds[i].module, modules_.size());
+      if (is_new) modules_.emplace_back();
+      modules_[at->second].kinds.emplace_back(name.part, i);
     }
     is_one_by_one_.assign(kinds.size(), false);
   }
@@ -252,8 +255,8 @@ class Reader {
   const artifact::Artifact& artifact_;
   const Quantization* declared_;
   StoredWeights result_;
-  std::unordered_map<std::string, ModuleKinds> modules_;
-  std::vector<bool> is_one_by_one_;  // [kinds]: their tensors are told by their names
+  std::vector<ModuleKinds> modules_;  // in the order of their first tensor
+  std::vector<bool> is_one_by_one_;   // [kinds]: their tensors are told by their names
   std::int64_t num_faults_ = 0;
 };
 

@@ -154,6 +154,23 @@ ModelSpec blenderbot_from_config(KeyReader& keys);
 ModelSpec marian_from_config(KeyReader& keys);
 ModelSpec m2m_100_from_config(KeyReader& keys);
 ModelSpec whisper_from_config(KeyReader& keys);
+ModelSpec minicpm3_from_config(KeyReader& keys);
+ModelSpec youtu_from_config(KeyReader& keys);
+ModelSpec mistral4_from_config(KeyReader& keys);
+ModelSpec exaone_moe_from_config(KeyReader& keys);
+ModelSpec solar_open_from_config(KeyReader& keys);
+ModelSpec mellum_from_config(KeyReader& keys);
+ModelSpec hy_v3_from_config(KeyReader& keys);
+ModelSpec laguna_from_config(KeyReader& keys);
+ModelSpec sarvam_moe_from_config(KeyReader& keys);
+ModelSpec nanochat_from_config(KeyReader& keys);
+ModelSpec jais2_from_config(KeyReader& keys);
+ModelSpec hyperclovax_from_config(KeyReader& keys);
+ModelSpec granite_swa_from_config(KeyReader& keys);
+ModelSpec granitemoe_swa_from_config(KeyReader& keys);
+ModelSpec olmo_hybrid_from_config(KeyReader& keys);
+ModelSpec openai_gpt_from_config(KeyReader& keys);
+ModelSpec biogpt_from_config(KeyReader& keys);
 
 /// Windows of Qwen 2, 3 and their mixtures: layer_types, or use_sliding_window from max_window_layers on.
 void read_qwen_windows(KeyReader& keys, ModelSpec& spec);

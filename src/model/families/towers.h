@@ -22,6 +22,10 @@ struct Tower {
 std::span<const Tower> towers();
 
 void write_llava(KeyReader& wrapper, SpecWriter& writer);
+void write_vipllava(KeyReader& wrapper, SpecWriter& writer);
+void write_video_llava(KeyReader& wrapper, SpecWriter& writer);
+void write_cohere2_vision(KeyReader& wrapper, SpecWriter& writer);
+void write_fuyu(KeyReader& wrapper, SpecWriter& writer);
 void write_llava_next(KeyReader& wrapper, SpecWriter& writer);
 void write_pixtral_llava(KeyReader& wrapper, SpecWriter& writer);
 void write_mistral3(KeyReader& wrapper, SpecWriter& writer);

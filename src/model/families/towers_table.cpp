@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::array kTowers{
     Tower{"llava", "llama", write_llava},
-    Tower{"vipllava", "llama", write_llava},
+    Tower{"vipllava", "llama", write_vipllava},
+    Tower{"video_llava", "llama", write_video_llava},
+    Tower{"fuyu", "persimmon", write_fuyu},
     Tower{"llava_next", "llama", write_llava_next},
     Tower{"llava_next_video", "llama", write_llava_next},
     Tower{"llava_onevision", "qwen2", write_llava_next},
@@ -19,7 +21,7 @@ constexpr std::array kTowers{
     Tower{"gemma4", "gemma4_text", write_gemma4},
     Tower{"paligemma", "gemma", write_paligemma},
     Tower{"aya_vision", "cohere2", write_aya_vision},
-    Tower{"cohere2_vision", "cohere2", write_aya_vision},
+    Tower{"cohere2_vision", "cohere2", write_cohere2_vision},
     Tower{"idefics3", "llama", write_idefics3},
     Tower{"smolvlm", "llama", write_idefics3},
     Tower{"lfm2_vl", "lfm2", write_lfm2_vl},

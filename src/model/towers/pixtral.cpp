@@ -62,6 +62,7 @@ void write_gemma4(KeyReader& wrapper, SpecWriter& writer) {
                       "reading the model: the audio tower of Gemma 4 is not known here");
     return;
   }
+  if (!wrapper["vision_config"].is_object()) return;  // text only
   KeyReader vision = wrapper.child("vision_config");
   const int layers = vision.count("num_hidden_layers", kMaxLayers, 16);
   const std::int64_t width = vision.count("hidden_size", kMaxWidth, 768);
@@ -135,14 +136,26 @@ void write_kimi_k25(KeyReader& wrapper, SpecWriter& writer) {
   writer.enter("vision_tower.");
   write_patch_embedding(writer, "patch_embed.proj", block.width, 3 * patch * patch, true);
   writer.add(kGroup, "patch_embed.pos_emb.weight",
-             {vision.count("init_pos_emb_height", kMaxWidth, 64),
-              vision.count("init_pos_emb_width", kMaxWidth, 64), block.width});
+             {vision.count(vision.has("pos_emb_height") ? "pos_emb_height" : "init_pos_emb_height", kMaxWidth, 64),
+              vision.count(vision.has("pos_emb_width") ? "pos_emb_width" : "init_pos_emb_width", kMaxWidth, 64),
+              block.width});
   write_vit_blocks(writer, "encoder.blocks.", layers, block);
   writer.norm("encoder.final_layernorm", block.width, true);
   writer.enter("mm_projector.");
-  writer.norm("pre_norm", block.width, true);
+  // The published spelling is mm_hidden_size; without either it is the width that the tower's class assumes.
+  writer.norm("pre_norm",
+              wrapper.count("projection_hidden_size", kMaxWidth, vision.count("mm_hidden_size", kMaxWidth, 1152)),
+              true);
   write_projector(writer, "proj.0", "proj.2", merged, merged, writer.width(), true);
   wrapper.take_error(vision);
+}
+
+// No tower at all: patches of pixels are projected into the decoder.
+void write_fuyu(KeyReader& wrapper, SpecWriter& writer) {
+  const std::int64_t patch = wrapper.count("patch_size", 1024, 30);
+  const std::int64_t channels = wrapper.count("num_channels", 64, 3);
+  writer.enter("");
+  writer.linear(kGroup, "vision_embed_tokens", writer.width(), patch * patch * channels, true);
 }
 
 void write_internvl(KeyReader& wrapper, SpecWriter& writer) {
