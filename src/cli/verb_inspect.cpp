@@ -80,9 +80,7 @@ Verb add_inspect(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb =
       app.add_subcommand("inspect", "sizes, structure and every fault of a model, before it is deployed");
-  verb->add_option(
-      "MODEL", flags->model,
-      "a model folder, a .gguf file, a config.json, a lock record, or org/name[@revision] of a hub");
+  verb->add_option("MODEL", flags->model, kModelHelp);
   verb->add_flag("--deep", flags->options.is_deep, "read every tensor: NaN and infinity counts");
   verb->add_flag("--tensors", flags->options.lists_tensors, "list all tensors");
   verb->add_option("--tensor", flags->options.tensor, "statistics of one tensor");
@@ -96,16 +94,22 @@ Verb add_inspect(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--workload", flags->workload,
                    "the traffic that is meant: isl=N,osl=N,concurrency=C[,rate=R]");
-  verb->add_option("--gpu", flags->options.gpu, "NAME[:N]: check these GPUs against the model's needs");
+  verb->add_option("--gpu", flags->options.gpu,
+                   "NAME[:N] or 24GB[:N]: check these GPUs against the model's needs");
   verb->add_flag("--here", flags->options.is_here, "check this machine against the model's needs");
   add_common_flags(*verb, flags->common);
   verb->footer(
-      "Examples:\n"
-      "  plimsoll inspect ./SmolLM2-135M-Instruct\n"
-      "  plimsoll inspect model.gguf --format json\n"
-      "  plimsoll inspect ./model --deep\n"
-      "  plimsoll inspect --compare ./model ./model-AWQ\n"
-      "  plimsoll inspect config.json --max-model-len 32K --kv-cache-dtype fp8");
+      std::string(
+          "Examples:\n"
+          "  plimsoll inspect ./SmolLM2-135M-Instruct\n"
+          "  plimsoll inspect Qwen/Qwen3-0.6B --gpu H100:2 --workload isl=2000,osl=500,concurrency=8\n"
+          "  plimsoll inspect Qwen/Qwen3-0.6B --here\n"
+          "  plimsoll inspect ./model --lock qwen.lock\n"
+          "  plimsoll inspect model.gguf --format json\n"
+          "  plimsoll inspect ./model --deep\n"
+          "  plimsoll inspect --compare ./model ./model-AWQ\n"
+          "  plimsoll inspect config.json --max-model-len 32K --kv-cache-dtype fp8") +
+      kModelEnvironment);
   return make_verb(verb, flags, run_inspect);
 }
 

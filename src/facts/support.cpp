@@ -135,6 +135,9 @@ constexpr std::array<std::string_view, 16> kVllmMethods{"awq",
                                                         "inc",
                                                         "modelopt_fp4",
                                                         "modelopt_mixed"};
+/// Methods whose weights llama.cpp's converter takes out of their codes (conversion/base.py of that release).
+constexpr std::array<std::string_view, 6> kLlamaCppConverts{"bitnet",   "fp8",  "gptq", "compressed-tensors",
+                                                            "modelopt", "mxfp4"};
 constexpr std::array<std::string_view, 16> kSglangMethods{
     "awq",        "gptq",         "fp8",       "mxfp8",
     "modelopt",   "modelopt_fp4", "quark",     "bitsandbytes",
@@ -286,6 +289,7 @@ std::optional<bool> reads_quantization(ServingEngine engine, std::string_view me
     case ServingEngine::kSglang:
       return is_one_of(kSglangMethods);
     case ServingEngine::kLlamaCpp:
+      return method == "gguf" || is_one_of(kLlamaCppConverts);
     case ServingEngine::kOllama:
       return method == "gguf";
     case ServingEngine::kTgi:

@@ -163,6 +163,14 @@ void tell_faults(const model::StoredWeights& stored, Findings& findings) {
               "quantize the model again, or use the config of these weights");
 }
 
+void tell_unread_patterns(const Subject& subject, const model::Quantization& declared, Findings& findings) {
+  for (const std::string& pattern : declared.unread_patterns())
+    findings.push_back({"QUANT_PATTERN", FindingLevel::kInfo, FindingKind::kUnsupported,
+                        declared_in(subject, declared),
+                        fmt::format("the expression \"{}\" is not one that is read here", pattern),
+                        "compare unquantized_modules with it by eye"});
+}
+
 // fp8 and int8 have the same names and shapes: only the dtype tells them apart.
 void check_code_dtype(const Subject& subject, const model::Quantization& declared,
                       const model::StoredWeights& stored, Findings& findings) {
@@ -227,11 +235,7 @@ void check_quantization(const Subject& subject, const std::optional<model::Quant
                 "add the quantization_config of the original repository");
     return;
   }
-  for (const std::string& pattern : declared->unread_patterns())
-    findings.push_back({"QUANT_PATTERN", FindingLevel::kInfo, FindingKind::kUnsupported,
-                        declared_in(subject, *declared),
-                        fmt::format("the expression \"{}\" is not one that is read here", pattern),
-                        "compare unquantized_modules with it by eye"});
+  tell_unread_patterns(subject, *declared, findings);
   if (!stored.has_quantized()) {
     add_check(findings, "QUANT_NOT_STORED", FindingLevel::kWarning, declared_in(subject, *declared),
               fmt::format("the config says {}, but no stored weight is quantized",
@@ -251,6 +255,35 @@ void check_quantization(const Subject& subject, const std::optional<model::Quant
               fmt::format("{} modules that the config quantizes stayed as they were: {}",
                           differences.plain_against.size(), names_text(differences.plain_against)),
               "engines read these modules as quantized weights; name them in the config");
+}
+
+void check_declaration(const Subject& subject, Report& report) {
+  const auto declared = declared_quantization(subject);
+  if (!declared) return;
+  for (const model::QuantizationFault& fault : declared->faults)
+    report.findings.push_back({"QUANT_VALUE", FindingLevel::kError, FindingKind::kMalformed,
+                               subject.config_file + ": " + fault.pointer, fault.message,
+                               "correct the value, or download the config again"});
+  const std::string method = declared->method.empty() ? "an unnamed method" : declared->method;
+  const bool has_files = !subject.artifact.tensors().empty();
+  if (!has_files && declared->faults.empty()) {
+    tell_unread_patterns(subject, *declared, report.findings);
+    if (report.spec && report.spec->has_all_weights && !report.weights.bytes)
+      report.findings.push_back(
+          {"QUANT_UNCOUNTED", FindingLevel::kWarning, FindingKind::kUnsupported,
+           declared_in(subject, *declared),
+           fmt::format("the bytes of weights quantized by {} cannot be told from this config", method),
+           "give the weight files: their headers hold the exact sizes"});
+  }
+  if (declared->kv_cache_algorithm.empty()) return;
+  report.findings.push_back(
+      {"KV_CACHE_DECLARED", FindingLevel::kInfo, FindingKind::kCheckFailed, declared_in(subject, *declared),
+       declared->kv_cache_dtype()
+           ? fmt::format("the checkpoint declares {} keys and values: vLLM takes that for auto",
+                         declared->kv_cache_algorithm)
+           : fmt::format("the checkpoint declares {} keys and values, which vLLM does not take from {}",
+                         declared->kv_cache_algorithm, method),
+       "--kv-cache-dtype bfloat16 keeps them in 16 bit"});
 }
 
 }  // namespace plimsoll::inspect

@@ -206,7 +206,7 @@ Json basis_json(const Report& report) {
               Json::object({{"kind", "formula"}, {"low", nullptr}, {"high", nullptr}, {"source", source}}));
   };
   if (report.weights.bytes && !report.weights.is_exact)
-    add("/weights/bytes", "parameters times the declared dtype");
+    add("/weights/bytes", "every tensor in the dtype or layout that the config declares");
   if (report.parameters.hub_total && !report.parameters.hub_total_source.empty())
     add("/parameters/hub_total", report.parameters.hub_total_source);
   for (std::size_t i = 0; i < report.weights.if_stored_as.size(); ++i)

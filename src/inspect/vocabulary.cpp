@@ -122,17 +122,21 @@ class Reader {
 
   // Merges are "a b" or ["a", "b"]; both sides must be tokens.
   void check_merges(const Json& merges) {
-    std::size_t number = 0;
-    for (const Json& merge : merges.items()) {
+    for (std::size_t number = 0; number < merges.items().size(); ++number) {
+      const Json& merge = merges.items()[number];
       std::string_view left, right;
       if (const auto* text = merge.as_string()) {
         const std::size_t space = text->find(' ');
-        if (space == std::string::npos) continue;
+        if (space == std::string::npos) continue;  // a merge of nothing: libraries skip it
         left = std::string_view(*text).substr(0, space);
         right = std::string_view(*text).substr(space + 1);
       } else if (merge.size() == 2 && merge.items()[0].is_string() && merge.items()[1].is_string()) {
         left = *merge.items()[0].as_string();
         right = *merge.items()[1].as_string();
+      } else {
+        malformed(findings_, "TOK_MERGE", fmt::format("{}: /model/merges/{}", kFile, number),
+                  fmt::format("merge number {} is neither \"a b\" nor a pair of texts", number));
+        return;
       }
       if (!vocabulary_.ids.contains(left) || !vocabulary_.ids.contains(right)) {
         malformed(findings_, "TOK_MERGE", fmt::format("{}: /model/merges/{}", kFile, number),
@@ -140,7 +144,6 @@ class Reader {
                               left, right));
         return;
       }
-      ++number;
     }
   }
 

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "inspect/parameter_groups.h"
 #include "model/tensor_kinds.h"
 
 namespace plimsoll::inspect {
@@ -28,10 +29,6 @@ std::string names_text(const std::vector<std::string>& names) {
   std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
   if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
   return text;
-}
-
-bool is_buffer(std::string_view name) {
-  return name.find("inv_freq") != std::string_view::npos || name == "rope_freqs.weight";
 }
 
 // Where a file keeps the language model: wrappers put their own words before its names
@@ -174,7 +171,7 @@ class Comparison {
     std::vector<std::string> extra;
     const artifact::Tensor* first = nullptr;
     for (const auto& tensor : subject_.artifact.tensors()) {
-      if (known_.contains(tensor.name) || is_expected_extra(tensor.name)) continue;
+      if (known_.contains(tensor.name) || is_expected_extra(tensor.name, tensor.shape)) continue;
       if (!first) first = &tensor;
       extra.emplace_back(tensor.name);
     }
@@ -191,8 +188,8 @@ class Comparison {
     });
   }
 
-  bool is_expected_extra(std::string_view name) const {
-    return is_buffer(name) || (report_.spec->ties_embeddings && name == "lm_head.weight") ||
+  bool is_expected_extra(std::string_view name, std::span<const std::int64_t> shape) const {
+    return is_buffer(name, shape) || (report_.spec->ties_embeddings && name == "lm_head.weight") ||
            name.find(".experts.") != std::string_view::npos;
   }
 

@@ -13,6 +13,7 @@
 #include "model/families/towers.h"
 #include "model/model.h"
 #include "model/nearest_names.h"
+#include "model/quantization.h"
 
 namespace plimsoll::model {
 namespace {
@@ -226,18 +227,33 @@ Status add_encoders(const std::vector<Level>& levels, const Tower* tower, std::s
   return {};
 }
 
+void read_declared(const Json& config, const Json& hf_quant_config, ModelSpec& spec) {
+  const auto quantization = read_quantization(config, hf_quant_config);
+  if (!quantization) return;
+  spec.quantization = quantization->method.empty() ? "an unnamed method" : quantization->method;
+}
+
 // What stands at any level: the outermost that says it counts.
 void read_shared(const std::vector<Level>& levels, ModelSpec& spec) {
-  for (const Level& level : levels) {
-    const Json& quantization = (*level.object)["quantization_config"];
-    if (quantization.is_object() && spec.quantization.empty()) {
-      const std::string* method = quantization["quant_method"].as_string();
-      spec.quantization = method ? *method : "an unnamed method";
-    }
+  for (const Level& level : levels)
     for (const char* key : {"dtype", "torch_dtype"})
       if (const auto* text = (*level.object)[key].as_string(); text && !spec.declared_dtype)
         spec.declared_dtype = dtype_from_config(*text);
-  }
+}
+
+// The name by which people know the model: a hub's id, or the folder's name, but no commit of a cache.
+std::string name_of(const artifact::Artifact& artifact) {
+  if (const artifact::HubFacts* hub = artifact.hub(); hub && !hub->id.empty()) return hub->id;
+  std::filesystem::path root(artifact.root());
+  if (root.filename().empty()) root = root.parent_path();
+  if (root.parent_path().filename() != "snapshots") return root.filename().string();
+  // models--org--name/snapshots/COMMIT
+  std::string name = root.parent_path().parent_path().filename().string();
+  constexpr std::string_view kPrefix = "models--";
+  if (!name.starts_with(kPrefix)) return name;
+  name.erase(0, kPrefix.size());
+  if (const std::size_t at = name.find("--"); at != std::string::npos) name.replace(at, 2, "/");
+  return name;
 }
 
 }  // namespace
@@ -248,7 +264,9 @@ const Json& language_config(const Json& config, std::string& pointer) {
   return *level.object;
 }
 
-Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
+namespace {
+
+Result<ModelSpec> read_config_spec(const Json& config, const Json& hf_quant_config, std::string_view source) {
   if (!config.is_object())
     return fail(ErrorCode::kMalformed, "reading the model: the config is not a JSON object",
                 std::string(source));
@@ -273,7 +291,14 @@ Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
   const std::string* type = config["model_type"].as_string();
   spec.model_type = type ? *type : std::string(match.family->model_type);
   read_shared(levels, spec);
+  read_declared(config, hf_quant_config, spec);
   return spec;
+}
+
+}  // namespace
+
+Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
+  return read_config_spec(config, Json(), source);
 }
 
 Result<ModelSpec> read_spec(const artifact::Artifact& artifact) {
@@ -283,10 +308,9 @@ Result<ModelSpec> read_spec(const artifact::Artifact& artifact) {
   if (artifact.config().is_null())
     return fail(ErrorCode::kMalformed, "reading the model: there is no config that can be read",
                 artifact.root(), "give a folder with a config.json");
-  PLIMSOLL_TRY(ModelSpec spec,
-               read_spec(artifact.config(), is_lone ? root.filename().string() : "config.json"));
-  if (!is_lone)
-    spec.name = root.filename().empty() ? root.parent_path().filename().string() : root.filename().string();
+  PLIMSOLL_TRY(ModelSpec spec, read_config_spec(artifact.config(), artifact.json_file("hf_quant_config.json"),
+                                                is_lone ? root.filename().string() : "config.json"));
+  if (!is_lone) spec.name = name_of(artifact);
   return spec;
 }
 

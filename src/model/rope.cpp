@@ -8,12 +8,11 @@
 #include <cmath>
 #include <utility>
 
+#include "model/context_length.h"
 #include "model/families/decoder.h"
 
 namespace plimsoll::model {
 namespace {
-
-constexpr double kMaxFactor = 1e6;  // context extensions above it are damage, not intent
 
 constexpr std::array<std::pair<std::string_view, RopeKind>, 10> kKinds{{
     {"default", RopeKind::kDefault},
@@ -60,9 +59,10 @@ std::int64_t scaled(std::int64_t tokens, double factor) {
 
 double read_factor(KeyReader& scaling, double otherwise) {
   const double factor = scaling.positive("factor", otherwise);
-  if (factor <= kMaxFactor) return factor;
-  scaling.add_error(ErrorCode::kMalformed, "factor",
-                    fmt::format("reading the rotary embedding: factor is {}, above {}", factor, kMaxFactor));
+  if (factor <= kMaxRopeFactor) return factor;
+  scaling.add_error(
+      ErrorCode::kMalformed, "factor",
+      fmt::format("reading the rotary embedding: factor is {}, above {}", factor, kMaxRopeFactor));
   return 1.0;
 }
 
@@ -131,6 +131,11 @@ void read_scaling(KeyReader& scaling, std::int64_t stated, std::int64_t original
 }
 
 }  // namespace
+
+bool is_known_rope_kind(std::string_view text) {
+  return std::find(kOtherKinds.begin(), kOtherKinds.end(), text) != kOtherKinds.end() ||
+         std::any_of(kKinds.begin(), kKinds.end(), [&](const auto& kind) { return kind.first == text; });
+}
 
 void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::int64_t default_context,
                       ModelSpec& spec) {

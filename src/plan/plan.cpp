@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/context_length.h"
 #include "plan/rows.h"
 
 namespace plimsoll::plan {
@@ -13,15 +14,16 @@ Result<Model> catalogue_model(const facts::CatalogueEntry& entry) {
   model.title = std::string(entry.title.empty() ? entry.id : entry.title);
   const Json config = entry.config_json();
   PLIMSOLL_TRY(model.spec, model::read_spec(config, entry.id));
-  model.declared_weights = declared_weights(model.spec, config);
+  read_declared(config, {}, model);
   return model;
 }
 
-std::optional<Bytes> declared_weights(const model::ModelSpec& spec, const Json& config) {
-  const auto quantization = model::read_quantization(config, {});
-  if (!quantization) return std::nullopt;
-  const auto checkpoint = memory::stored_checkpoint(spec, quantization);
-  return checkpoint ? std::optional(checkpoint->bytes) : std::nullopt;
+void read_declared(const Json& config, const Json& hf_quant_config, Model& model) {
+  const auto quantization = model::read_quantization(config, hf_quant_config);
+  if (quantization) model.kv_dtype = quantization->kv_cache_dtype();
+  model.default_length = model::default_length(config, model.spec);
+  if (const auto checkpoint = memory::stored_checkpoint(model.spec, quantization))
+    model.declared_weights = checkpoint->bytes;
 }
 
 bool Plan::fits() const {
@@ -68,6 +70,11 @@ Result<Bytes> weights_of(const Question& question, Row& row) {
                             "the config declares no dtype; weights are counted as bf16",
                             "give --quantization, or the folder with its weights"});
   row.weights_basis = is_assumed ? "assumed" : "formula";
+  // As inspect counts it: buffers in their own type, prediction layers with the rest.
+  if (model.declared_weights && !question.settings.quantization) {
+    row.weights_bar = Bytes(model.declared_weights->value / 100 * percent_of_bar(format));
+    return *model.declared_weights;
+  }
   const auto parameters = model::count_parameters(model.spec);
   if (!parameters)
     return fail(ErrorCode::kUnsupported,

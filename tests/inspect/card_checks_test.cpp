@@ -33,6 +33,8 @@ TEST(Claims, InProse) {
   EXPECT_EQ(text("- Number of Parameters: 7.61B\n- Number of Paramaters (Non-Embedding): 6.53B"),
             "total=7610000000");
   EXPECT_EQ(text("Context Length: Full 131,072 tokens and generation 8192 tokens"), "context=131072");
+  EXPECT_EQ(text("It has a 1M context window."), "context=1048576");
+  EXPECT_EQ(text("a 7M parameter model with 2K context"), "total=7000000 context=2048");
   EXPECT_EQ(text("1.5 billion parameters"), "total=1500000000");
   EXPECT_EQ(text("a 135M-parameter model"), "total=135000000");
   // Data, names, versions and layers are no sizes.
