@@ -8,10 +8,6 @@
 #include <cstring>
 #include <span>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "base/utf8.h"
 
 namespace plimsoll::artifact {
@@ -35,13 +31,14 @@ constexpr std::uint64_t zero_bytes(std::uint64_t word) {
 // a byte above 0x7F.
 const char* end_of_plain(const char* at, const char* end) {
 #if defined(__SSE2__)
+  using Block = char __attribute__((vector_size(16)));
+  using SignedBlock = signed char __attribute__((vector_size(16)));
   for (; end - at >= 16; at += 16) {
-    const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    SignedBlock text;
+    std::memcpy(&text, at, 16);
     // Bytes above 0x7F are negative here, so that they count as below the space too.
-    const __m128i special = _mm_or_si128(
-        _mm_cmplt_epi8(text, _mm_set1_epi8(' ')),
-        _mm_or_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8('"')), _mm_cmpeq_epi8(text, _mm_set1_epi8('\\'))));
-    if (const int mask = _mm_movemask_epi8(special); mask != 0)
+    const auto special = (text < ' ') | (text == '"') | (text == '\\');
+    if (const int mask = __builtin_ia32_pmovmskb128(reinterpret_cast<Block>(special)); mask != 0)
       return at + std::countr_zero(static_cast<unsigned>(mask));
   }
 #endif

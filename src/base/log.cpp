@@ -6,6 +6,8 @@
 
 #include <memory>
 
+#include "base/printable.h"
+
 namespace plimsoll {
 namespace {
 
@@ -37,13 +39,13 @@ void set_log_level(LogLevel level) {
 }
 
 void log_info(std::string_view line) {
-  logger().info("{}", line);
+  logger().info("{}", printable(line));
 }
 void log_warning(std::string_view line) {
-  logger().warn("{}", line);
+  logger().warn("{}", printable(line));
 }
 void log_debug(std::string_view line) {
-  logger().debug("{}", line);
+  logger().debug("{}", printable(line));
 }
 
 }  // namespace plimsoll

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines for people on stderr, with time and level; stdout belongs to results. Any thread may call.
+// Lines for people on stderr, with time and level; stdout belongs to results. What steers a terminal is
+// escaped. Any thread may call.
 #pragma once
 
 #include <string_view>

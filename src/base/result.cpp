@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/printable.h"
 #include "base/utf8.h"
 
 namespace plimsoll {
@@ -28,32 +29,20 @@ std::string_view to_string(ErrorCode code) {
 
 namespace {
 
-/// Text that may come from a file or a peer, fit for a terminal: control bytes escaped, a middle that is too
-/// long cut.
-std::string printable(const std::string& text) {
+/// A part of an error on one line, with a middle that is too long cut.
+std::string shortened(const std::string& text) {
   constexpr std::size_t kLongest = 1000;
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string shown;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7F) {
-      shown += c;
-    } else {
-      shown += "\\x";
-      shown += kHex[byte >> 4];
-      shown += kHex[byte & 15];
-    }
-  }
+  std::string shown = printable(text);
   if (shown.size() > kLongest) shown.replace(kLongest / 2, shown.size() - kLongest, " ... ");
-  return replace_invalid_utf8(shown);
+  return replace_invalid_utf8(shown);  // the cut may go through a character
 }
 
 }  // namespace
 
 std::string Error::describe() const {
-  std::string text = printable(message);
-  if (!where.empty()) text += " (" + printable(where) + ")";
-  if (!fix.empty()) text += "\n" + printable(fix);
+  std::string text = shortened(message);
+  if (!where.empty()) text += " (" + shortened(where) + ")";
+  if (!fix.empty()) text += "\n" + shortened(fix);
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "artifact/artifact.h"
 #include "base/mapped_file.h"
+#include "base/printable.h"
 #include "bench/bench.h"
 #include "bench/flags.h"
 #include "bench/limits.h"
@@ -148,7 +149,7 @@ Status run_step(const BenchFlags& f, const bench::Options& options, const std::s
   for (const std::string& sentence : broken) std::cerr << "plimsoll: limit broken: " << sentence << "\n";
   const bool is_believable = result.summary.completed > 0 && !result.summary.client_limited;
   gathered.is_yes = gathered.is_yes && is_believable && broken.empty();
-  gathered.reports += bench::to_report(result);
+  gathered.reports += printable_page(bench::to_report(result));
   if (f.common.is_json()) gathered.documents.push_back(std::move(document));
   return {};
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/mapped_file.h"
+#include "base/printable.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "loop/demo.h"
@@ -49,13 +50,13 @@ int run_demo_verb(DemoFlags& flags) {
       return report_error(flags.common, *fault);
   }
   const auto result = loop::run_demo(options, [&](std::string_view line) {
-    if (!flags.common.quiet) std::cerr << "demo: " << line << "\n";
+    if (!flags.common.quiet) std::cerr << "demo: " << printable(line) << "\n";
   });
   if (!result) return report_error(flags.common, result.error());
   const std::string document = dump_pretty(loop::to_json(*result));
   if (const auto written = write_file(options.folder + "/result.json", document); !written)
     return report_error(flags.common, written.error());
-  const auto shown = write_stdout(flags.common.is_json() ? document : loop::to_text(*result));
+  const auto shown = write_stdout(flags.common.is_json() ? document : printable_page(loop::to_text(*result)));
   if (!shown) return report_error(flags.common, shown.error());
   for (const auto& level : result->sweep)
     if (level.failed > 0 || level.completed == 0) return exit_status(ErrorCode::kNo);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "cli/model_argument.h"
@@ -18,7 +20,7 @@ struct Flags {
   inspect::Options options;
   std::string max_model_len;
   std::string workload;
-  std::string compare_with;
+  std::vector<std::string> compare;  // --compare: MODEL's other, or both
 };
 
 // Two models side by side: 0 when nothing differs, 1 when something does.
@@ -27,7 +29,7 @@ int run_compare(const Flags& flags) {
   options.lists_tensors = true;
   const auto one = inspect::inspect(flags.model, options);
   if (!one) return report_error(flags.common, one.error());
-  const auto other = inspect::inspect(flags.compare_with, options);
+  const auto other = inspect::inspect(flags.compare.back(), options);
   if (!other) return report_error(flags.common, other.error());
   Json comparison = inspect::compare(*one, *other);
   const bool is_same = comparison["same"].as_bool().value_or(false);
@@ -39,6 +41,13 @@ int run_compare(const Flags& flags) {
 }
 
 int run_inspect(Flags& flags) {
+  if (flags.compare.size() == 2) {
+    if (!flags.model.empty())
+      return report_error(flags.common,
+                          Error{ErrorCode::kUsage, "three models are given, two can be compared", "--compare",
+                                "give MODEL --compare OTHER or --compare A B"});
+    flags.model = flags.compare.front();
+  }
   if (const Status settled = settle_model(flags.model, flags.common); !settled)
     return report_error(flags.common, settled.error());
   flags.options.lock = flags.common.lock;
@@ -54,7 +63,7 @@ int run_inspect(Flags& flags) {
     if (!workload) return report_error(flags.common, workload.error());
     flags.options.workload = *workload;
   }
-  if (!flags.compare_with.empty()) return run_compare(flags);
+  if (!flags.compare.empty()) return run_compare(flags);
   const auto report = inspect::inspect(flags.model, flags.options);
   if (!report) return report_error(flags.common, report.error());
   const Status written =
@@ -75,7 +84,9 @@ Verb add_inspect(CLI::App& app) {
   verb->add_flag("--deep", flags->options.is_deep, "read every tensor: NaN and infinity counts");
   verb->add_flag("--tensors", flags->options.lists_tensors, "list all tensors");
   verb->add_option("--tensor", flags->options.tensor, "statistics of one tensor");
-  verb->add_option("--compare", flags->compare_with, "another MODEL: what differs between the two");
+  verb->add_option("--compare", flags->compare,
+                   "another MODEL, or two: what differs between them; exit 1 if anything does")
+      ->expected(1, 2);
   verb->add_option("--max-model-len", flags->max_model_len,
                    "tokens of the sequence that KV bytes are given for");
   verb->add_option("--kv-cache-dtype", flags->options.kv_cache_dtype,

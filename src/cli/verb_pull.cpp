@@ -7,6 +7,7 @@
 #include "artifact/hub/pull.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
+#include "base/printable.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "inspect/inspect.h"
@@ -72,8 +73,8 @@ int run_pull(PullFlags& flags) {
   if (!lock.empty())
     if (const Status written = write_file(lock, dump_pretty(artifact::to_json(record))); !written)
       return report_error(flags.common, written.error());
-  const Status shown =
-      write_stdout(flags.common.is_json() ? dump_pretty(document(*pulled, lock)) : record.commit + "\n");
+  const Status shown = write_stdout(flags.common.is_json() ? dump_pretty(document(*pulled, lock))
+                                                           : printable(record.commit) + "\n");
   if (!shown) return report_error(flags.common, shown.error());
   return worst_level(pulled->findings) == FindingLevel::kError ? exit_status(ErrorCode::kNo) : 0;
 }

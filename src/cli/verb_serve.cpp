@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/engine_flags.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
@@ -80,7 +81,7 @@ int run(Flags& flags) {
   const sigset_t signals = block_stop_signals();
   auto app = serve::App::start(options);
   if (!app) return report_error(flags.common, app.error());
-  for (const std::string& line : (*app)->startup_lines()) std::cerr << line << "\n";
+  for (const std::string& line : (*app)->startup_lines()) std::cerr << printable(line) << "\n";
   std::cerr << "Listening on " << (*app)->url() << std::endl;
   int signal = 0;
   sigwait(&signals, &signal);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "artifact/lock.h"
+#include "base/printable.h"
 #include "cli/verbs.h"
 #include "verify/verify.h"
 
@@ -73,13 +74,14 @@ int run_verify(VerifyFlags& flags) {
   if (const auto written = write_output(flags.common, text); !written)
     return report_error(flags.common, written.error());
   if (!report->is_recognised()) {
-    std::cerr << "plimsoll: no start-up line of a known engine was found in the log (" << flags.log << ")\n";
+    std::cerr << "plimsoll: no start-up line of a known engine was found in the log (" << printable(flags.log)
+              << ")\n";
     return exit_status(ErrorCode::kMalformed);
   }
   const auto other = other_engine(flags.common.lock, report->log);
   if (!other) return report_error(flags.common, other.error());
   if (*other) {
-    std::cerr << "plimsoll: " << **other << " (" << flags.common.lock << ")\n";
+    std::cerr << "plimsoll: " << printable(**other) << " (" << printable(flags.common.lock) << ")\n";
     return exit_status(ErrorCode::kNo);
   }
   return report->agrees() ? 0 : exit_status(ErrorCode::kNo);

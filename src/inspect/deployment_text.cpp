@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.h"
+
 namespace plimsoll::inspect {
 namespace {
 
 void line(std::string& page, std::string_view label, const std::string& value) {
-  if (!value.empty()) page += fmt::format("{:<22}{}\n", label, value);
+  if (!value.empty()) page += fmt::format("{:<22}{}\n", label, printable(value));
 }
 
 std::string text_of(const Json& value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with this model, and how large is it? Every check before deployment, all findings and never
 // only the first; sizes, layers, KV cache and context beside them. A Report is a value; what cannot be known
-// is empty in it and null in its JSON. Reads headers only, unless asked for more.
+// is empty in it and null in its JSON. Reads headers only, unless asked for more. Beside it: compare.h.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/printable.h"
 #include "inspect/deployment_text.h"
 #include "inspect/inspect.h"
 #include "inspect/layers_text.h"
@@ -35,7 +36,7 @@ std::string size_of(Bytes bytes) {
 }
 
 void line(std::string& page, std::string_view label, const std::string& value) {
-  page += fmt::format("{:<22}{}\n", label, value);
+  page += fmt::format("{:<22}{}\n", printable(label), printable(value));
 }
 
 std::string traffic(const Report& report) {
@@ -159,18 +160,18 @@ void add_tokens(const Report& report, std::string& page) {
   if (tensor.is_object()) page += "\n" + tensor_text(tensor);
   if (report.tensors.size() > 0) page += "\n";
   for (const Json& row : report.tensors.items())
-    page += fmt::format("{} {} {} at byte {} of {}, {} bytes\n", *row["name"].as_string(),
+    page += fmt::format("{} {} {} at byte {} of {}, {} bytes\n", printable(*row["name"].as_string()),
                         *row["dtype"].as_string(), dump(row["shape"]),
-                        with_commas(*row["offset_bytes"].as_integer()), *row["file"].as_string(),
+                        with_commas(*row["offset_bytes"].as_integer()), printable(*row["file"].as_string()),
                         with_commas(*row["bytes"].as_integer()));
 }
 
 void add_findings(const Report& report, std::string& page) {
   page += "\n";
   for (const Finding& finding : report.findings) {
-    page += fmt::format("{:<8}{} ({})\n        {}\n", to_string(finding.level), finding.id, finding.where,
-                        finding.message);
-    if (!finding.fix.empty()) page += "        -> " + finding.fix + "\n";
+    page += fmt::format("{:<8}{} ({})\n        {}\n", to_string(finding.level), finding.id,
+                        printable(finding.where), printable(finding.message));
+    if (!finding.fix.empty()) page += "        -> " + printable(finding.fix) + "\n";
   }
   const FindingLevel worst = worst_level(report.findings);
   line(page, "Verdict", worst == FindingLevel::kInfo ? "ok" : std::string(to_string(worst)));
@@ -180,7 +181,7 @@ void add_findings(const Report& report, std::string& page) {
 
 std::string to_text(const Report& report) {
   std::string page =
-      fmt::format("{}{}\n\n", report.source, report.architecture ? " (" + *report.architecture + ")" : "");
+      printable(report.source + (report.architecture ? " (" + *report.architecture + ")" : "")) + "\n\n";
   add_deciding_values(report, page);
   add_sizes(report, page);
   add_structure(report, page);
@@ -188,7 +189,7 @@ std::string to_text(const Report& report) {
   add_tokens(report, page);
   page += deployment_text(report);
   add_findings(report, page);
-  return page;
+  return printable_page(page);
 }
 
 }  // namespace plimsoll::inspect

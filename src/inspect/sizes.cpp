@@ -186,7 +186,17 @@ void count_parameters(const Subject& subject, Report& report, const model::Store
          "of the language model",
          "give the weight files: their headers hold the exact count"});
   if (!report.spec) return;
-  if (!parameters.mtp) {
+  const bool lists_mtp =
+      std::any_of(report.spec->weights.begin(), report.spec->weights.end(),
+                  [](const model::Weight& weight) { return weight.group == model::WeightGroup::kMtp; });
+  if (!parameters.mtp && !lists_mtp && layers_of(subject).has_more) {
+    report.findings.push_back({"MTP_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
+                               subject.place("num_hidden_layers"),
+                               "the config declares prediction layers whose weights are not known for this "
+                               "architecture; they are in "
+                               "none of the figures",
+                               "give the weight files: their headers hold the exact count"});
+  } else if (!parameters.mtp) {
     parameters.mtp = 0;
     for (const auto& weight : report.spec->weights)
       if (weight.group == model::WeightGroup::kMtp && weight.is_parameter)

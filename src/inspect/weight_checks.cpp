@@ -84,16 +84,15 @@ class Comparison {
       compare(weight, 0);
       if (weight.copies > 1) compare(weight, weight.copies - 1);  // what lies between is as they are
     }
-    tell_layers();
-    forget_other_names();
+    are_names_known_ = forget_other_names();
+    if (are_names_known_ || !layers_found_.empty()) tell_layers();
     tell_names();
   }
 
  private:
-  // Prediction layers are left out of many files; encoders have other names in some.
+  // Prediction layers are left out of many files.
   static bool may_be_absent(const model::Weight& weight) {
-    return weight.is_optional || !weight.is_parameter || weight.group == model::WeightGroup::kMtp ||
-           weight.group == model::WeightGroup::kEncoder;
+    return weight.is_optional || !weight.is_parameter || weight.group == model::WeightGroup::kMtp;
   }
 
   // Kernels and stacks have more dimensions in files than as matrices.
@@ -106,7 +105,8 @@ class Comparison {
 
   void compare(const model::Weight& weight, int copy) {
     const std::string name = copy_name(subject_.is_gguf() ? weight.gguf_name : weight.hf_name, copy);
-    if (name.empty()) return;
+    // Encoders have other names in some files, and the same names for other shapes.
+    if (name.empty() || weight.group == model::WeightGroup::kEncoder) return;
     const artifact::Tensor* tensor = names_.find(name);
     if (weight.layer >= 0 && tensor && weight.group != model::WeightGroup::kMtp)
       layers_found_.insert(weight.layer);
@@ -141,16 +141,17 @@ class Comparison {
                   [&](const auto& name) { return name.second >= 0 && !layers_found_.contains(name.second); });
   }
 
-  // Where a family's names are only mostly known, a weight that is absent from every layer has another name.
-  void forget_other_names() {
+  // Names of plain decoders are certain. Elsewhere a weight that is found nowhere may have another name, and
+  // only one that some layers have and others lack is missing. True when nothing was forgotten.
+  bool forget_other_names() {
     const auto& weights = report_.spec->weights;
     const bool is_plain = std::all_of(weights.begin(), weights.end(), [](const model::Weight& weight) {
       return weight.role != model::Role::kNone;
     });
-    if (is_plain) return;
-    std::erase_if(absent_, [&](const auto& name) {
-      return name.second >= 0 && !found_patterns_.contains(model::name_pattern(name.first));
-    });
+    if (is_plain) return true;
+    return std::erase_if(absent_, [&](const auto& name) {
+             return name.second < 0 || !found_patterns_.contains(model::name_pattern(name.first));
+           }) == 0;
   }
 
   void tell_names() {
@@ -174,7 +175,7 @@ class Comparison {
       if (!first) first = &tensor;
       extra.emplace_back(tensor.name);
     }
-    if (first && subject_.figures_pointer.empty())
+    if (first && subject_.figures_pointer.empty() && are_names_known_)
       add_check(report_.findings, "ST_UNEXPECTED_TENSOR", FindingLevel::kInfo, place_of(subject_, *first),
                 fmt::format("{} tensors are not ones that {} has: {}", extra.size(),
                             report_.spec->architecture, names_text(extra)));
@@ -197,7 +198,8 @@ class Comparison {
   Report& report_;
   std::unordered_set<std::string_view> known_;  // views into the artifact
   std::set<int> layers_found_;
-  std::unordered_set<std::string> found_patterns_;   // names without their numbers
+  std::unordered_set<std::string> found_patterns_;  // names without their numbers
+  bool are_names_known_ = true;
   std::vector<std::pair<std::string, int>> absent_;  // name and layer
   std::string first_mismatch_, first_mismatch_place_;
   int mismatched_ = 0;

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <vector>
 
 #include "model/families/families.h"
 #include "model/families/gguf_any.h"
 #include "model/families/spec_writer.h"
 #include "model/families/towers.h"
 #include "model/model.h"
+#include "model/nearest_names.h"
 #include "model/quantization.h"
 
 namespace plimsoll::model {
@@ -41,13 +43,6 @@ std::string_view stem_of(std::string_view architecture, std::string_view& head) 
     }
   head = {};
   return architecture;
-}
-
-std::string known_list() {
-  std::string list;
-  for (const Family& family : families())
-    if (!family.architecture.empty()) list += (list.empty() ? "" : ", ") + std::string(family.architecture);
-  return list;
 }
 
 const Family* family_of_type(std::string_view model_type) {
@@ -109,9 +104,16 @@ void replace_head(std::string_view head, const Json& config, ModelSpec& spec) {
 }
 
 tl::unexpected<Error> unknown(std::string_view shown, std::string where) {
+  std::vector<std::string_view> known;
+  for (const Family& family : families())
+    if (!family.architecture.empty()) known.push_back(family.architecture);
+  std::string nearest;
+  for (const std::string_view name : nearest_names(shown, known, 3))
+    nearest += (nearest.empty() ? "" : ", ") + std::string(name);
   return fail(ErrorCode::kUnsupported,
-              fmt::format("reading the model: architecture \"{}\" is not known here; known are {}", shown,
-                          known_list()),
+              fmt::format("reading the model: architecture \"{}\" is none of the {} known here; the nearest "
+                          "names are {}",
+                          shown.substr(0, 200), known.size(), nearest),
               std::move(where), "serve it with another engine");
 }
 
@@ -178,13 +180,16 @@ const Tower* tower_of(const std::vector<Level>& levels) {
 constexpr std::array<std::string_view, 2> kEncoderKeys{"vision_config", "audio_config"};
 
 // Parts beside the language model that no tower lists: talkers, other encoders, projectors.
-bool has_unknown_part(const std::vector<Level>& levels) {
+bool has_unknown_part(const std::vector<Level>& levels, const Tower* tower) {
+  const auto is_read = [&](std::string_view key) {
+    return tower && std::find(tower->parts.begin(), tower->parts.end(), key) != tower->parts.end();
+  };
   for (std::size_t i = 0; i + 1 < levels.size(); ++i)
     for (const auto& [key, value] : levels[i].object->members()) {
       const bool is_model = value.is_object() && value["model_type"].is_string();
       const bool is_known = std::find(kEncoderKeys.begin(), kEncoderKeys.end(), key) != kEncoderKeys.end() ||
                             std::find(kLanguageKeys.begin(), kLanguageKeys.end(), key) != kLanguageKeys.end();
-      if (is_model && !is_known) return true;
+      if (is_model && !is_known && !is_read(key)) return true;
     }
   return false;
 }
@@ -203,9 +208,10 @@ Status add_encoders(const std::vector<Level>& levels, const Tower* tower, std::s
     spec.encoders.clear();
     return {};
   }
-  if (spec.encoders.empty() && !is_wrapper && !has_unknown_part(levels)) return {};
-  if (spec.encoders.empty()) spec.encoders.emplace_back("vision_config");
-  if (!tower || has_unknown_part(levels)) {
+  if (spec.encoders.empty() && !is_wrapper && !has_unknown_part(levels, tower)) return {};
+  if (spec.encoders.empty())
+    spec.encoders.emplace_back(tower && !tower->parts[0].empty() ? tower->parts[0] : "vision_config");
+  if (!tower || has_unknown_part(levels, tower)) {
     spec.has_all_weights = false;
     return {};
   }

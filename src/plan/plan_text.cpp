@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/printable.h"
 #include "plan/plan.h"
 
 namespace plimsoll::plan {
@@ -114,14 +115,15 @@ void append_figures(const Row& row, const char* each, std::string& out) {
 void append_row(const Row& row, const Plan& plan, std::string& out) {
   auto to = std::back_inserter(out);
   const bool is_per_gpu = plan.engine.name == facts::EngineName::kAny && row.target && !row.target->is_here;
-  fmt::format_to(to, "{}{}, engine {}{}{}", row.model, row.title == row.model ? "" : " (" + row.title + ")",
+  fmt::format_to(to, "{}, engine {}{}{}",
+                 printable(row.model + (row.title == row.model ? "" : " (" + row.title + ")")),
                  to_string(plan.engine.name), plan.engine.version.empty() ? "" : " ", plan.engine.version);
   if (row.target) fmt::format_to(to, ", {}", where_of(row));
   fmt::format_to(to, "\n  {}\n", row.fits ? "fits" : "does not fit: " + row.engine_message);
   if (row.can_be) append_figures(row, is_per_gpu ? " per GPU" : "", out);
   append_levers(row, out);
   for (const Finding& finding : row.findings)
-    fmt::format_to(to, "  {}: {} {}\n", to_string(finding.level), finding.id, finding.message);
+    fmt::format_to(to, "  {}: {} {}\n", to_string(finding.level), finding.id, printable(finding.message));
   if (!row.command.empty()) {
     fmt::format_to(to, "  command:");
     for (const std::string& word : row.command) fmt::format_to(to, " {}", shell_word(word));
@@ -144,7 +146,7 @@ void append_overview(const Plan& plan, std::string& out) {
       "engine {}; name a MODEL for its parts, levers and command\n{:<{}}  {:<12}  {:>9}  {:>12}  {:>8}  {}\n",
       to_string(plan.engine.name), "model", width, "answer", "ctx", "tokens", "requests", "where");
   for (const Row& row : plan.rows)
-    fmt::format_to(to, "{:<{}}  {:<12}  {:>9}  {:>12}  {:>8}  {}\n", row.model, width,
+    fmt::format_to(to, "{:<{}}  {:<12}  {:>9}  {:>12}  {:>8}  {}\n", printable(row.model), width,
                    row.fits ? "fits" : "does not fit", with_commas(row.max_model_len.value),
                    row.fits ? with_commas(row.kv_tokens.value) : "-",
                    row.fits ? fmt::format("{:.1f}", row.max_concurrency) : "-", where_of(row));
@@ -166,8 +168,8 @@ std::string to_text(const Plan& plan) {
   }
   for (const Finding& finding : plan.findings)
     fmt::format_to(std::back_inserter(out), "{}: {} {}\n", to_string(finding.level), finding.id,
-                   finding.message);
-  return out;
+                   printable(finding.message));
+  return printable_page(out);
 }
 
 }  // namespace plimsoll::plan

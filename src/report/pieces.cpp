@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "report/report.h"
 
@@ -18,20 +19,14 @@ std::string visible(std::string_view text) {
   while (!text.empty()) {
     const DecodedChar next = decode_utf8(text);
     const char32_t c = next.code_point;
-    const bool steers =
-        (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;
     if (c == '\\')
       out += "\\\\";
-    else if (steers)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     else if (c == '\n')
       out += "\\n";
     else if (c == '\t')
       out += "\\t";
-    else if (c < 0x20 || (c >= 0x7F && c < 0xA0))
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
     else
-      append_utf8(out, c);
+      out += printable(text.substr(0, static_cast<std::size_t>(next.bytes)));
     text.remove_prefix(static_cast<std::size_t>(next.bytes));
   }
   return out;

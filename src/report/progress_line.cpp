@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "base/printable.h"
 #include "report/report.h"
 
 namespace plimsoll::report {
@@ -23,9 +24,9 @@ void ProgressLine::show(std::string_view text, bool is_last) {
   next_ = now + (is_terminal_ ? std::chrono::steady_clock::duration(kTerminalPause) : kLogPause);
   // "\033[K" clears what a longer text left behind.
   if (is_terminal_)
-    std::cerr << "\r" << text << "\033[K" << (is_last ? "\n" : "") << std::flush;
+    std::cerr << "\r" << printable(text) << "\033[K" << (is_last ? "\n" : "") << std::flush;
   else
-    std::cerr << text << "\n";
+    std::cerr << printable(text) << "\n";
   has_open_line_ = is_terminal_ && !is_last;
 }
 

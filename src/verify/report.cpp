@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "base/printable.h"
 #include "verify/verify.h"
 
 namespace plimsoll::verify {
@@ -138,7 +139,7 @@ std::string to_text(const Report& report) {
                    shown(row.predicted), shown(row.logged), shown(row.measured), row.unit);
   if (const auto answer = report.answer())
     fmt::format_to(to, "plan and log {}\n", *answer ? "agree" : "disagree");
-  return out;
+  return printable_page(out);
 }
 
 }  // namespace plimsoll::verify

@@ -5,9 +5,10 @@ import math
 import struct
 
 
-def inspected(run, *arguments, status=0):
+def inspected(run, *arguments, statuses=(0, 1)):
+    """The document; the golden models are tiny, and a check of their sizes may fail: status 1."""
     done = run("inspect", *map(str, arguments), "--format", "json")
-    assert done.returncode == status, done.stderr
+    assert done.returncode in statuses, done.stderr
     return json.loads(done.stdout)
 
 
@@ -68,9 +69,9 @@ def test_an_absent_or_packed_tensor_is_told(run, golden):
 
 def test_compare_says_whether_two_models_differ(run, golden):
     plain, tied = golden("models/llama_plain"), golden("models/llama_tied")
-    same = inspected(run, plain, "--compare", plain)
+    same = inspected(run, plain, "--compare", plain, statuses=[0])
     assert same["schema"] == "plimsoll.inspect/1" and same["compare"]["same"] is True
-    differs = inspected(run, "--compare", tied, plain, status=1)["compare"]
+    differs = inspected(run, "--compare", plain, tied, statuses=[1])["compare"]
     assert differs["same"] is False
     figures = {row["name"]: row for row in differs["figures"]}
     for side, folder in (("a", plain), ("b", tied)):
@@ -80,7 +81,9 @@ def test_compare_says_whether_two_models_differ(run, golden):
     assert {row["name"] for row in differs["tensors"]["added"]} == names["b"] - names["a"]
     text = run("inspect", str(plain), "--compare", str(tied))
     assert text.returncode == 1 and "They differ" in text.stdout
+    assert text.stdout == run("inspect", "--compare", str(plain), str(tied)).stdout
     assert run("inspect", str(plain), "--compare", str(plain / "absent")).returncode == 3
+    assert run("inspect", str(plain), "--compare", str(plain), str(tied)).returncode == 2
 
 
 def test_deep_counts_what_headers_do_not_tell(run, golden):
@@ -108,4 +111,4 @@ def test_smollm2_in_full(run, smollm2):
     norm = inspected(run, smollm2, "--tensor", "output_norm.weight")["tensor"]
     assert norm["shape"] == [576] and len(norm["first"]) == len(norm["last"]) == 8
     assert norm["min"] <= norm["mean"] <= norm["max"] and norm["num_nan"] == 0
-    assert inspected(run, smollm2, "--compare", smollm2)["compare"]["same"] is True
+    assert inspected(run, smollm2, "--compare", smollm2, statuses=[0])["compare"]["same"] is True

@@ -171,6 +171,16 @@ ModelSpec granitemoe_swa_from_config(KeyReader& keys);
 ModelSpec olmo_hybrid_from_config(KeyReader& keys);
 ModelSpec openai_gpt_from_config(KeyReader& keys);
 ModelSpec biogpt_from_config(KeyReader& keys);
+ModelSpec bert_from_config(KeyReader& keys);
+ModelSpec roberta_from_config(KeyReader& keys);
+ModelSpec xlm_roberta_from_config(KeyReader& keys);
+ModelSpec modernbert_from_config(KeyReader& keys);
+ModelSpec glm4v_text_from_config(KeyReader& keys);
+ModelSpec glm_ocr_text_from_config(KeyReader& keys);
+ModelSpec paddleocr_vl_from_config(KeyReader& keys);
+ModelSpec phi4_multimodal_from_config(KeyReader& keys);
+ModelSpec phi4mm_from_config(KeyReader& keys);
+ModelSpec minicpmv_from_config(KeyReader& keys);
 
 /// Windows of Qwen 2, 3 and their mixtures: layer_types, or use_sliding_window from max_window_layers on.
 void read_qwen_windows(KeyReader& keys, ModelSpec& spec);

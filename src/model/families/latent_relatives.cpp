@@ -17,7 +17,8 @@ struct LatentDefaults {
 };
 
 // Every layer gets latent attention; head_dim in these configs is that of the rotated part.
-ModelSpec read_latent_decoder(KeyReader& keys, const DecoderDefaults& defaults, const LatentDefaults& latents) {
+ModelSpec read_latent_decoder(KeyReader& keys, const DecoderDefaults& defaults,
+                              const LatentDefaults& latents) {
   ModelSpec spec = read_unchecked_decoder(keys, defaults);
   Latent latent = read_latent(keys, std::get<Attention>(spec.layers.front().mixer).q_heads);
   if (!keys.contains("q_lora_rank")) latent.q_lora_rank = latents.q_lora_rank;

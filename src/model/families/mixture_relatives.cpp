@@ -41,8 +41,7 @@ ModelSpec exaone_moe_from_config(KeyReader& keys) {
       attention.window_tokens = (*letters)[i % letters->size()] == 'L' ? window : std::nullopt;
     });
   else
-    read_windows(keys, window,
-                 letters ? 0 : keys.integer("sliding_window_pattern", 0, kMaxLayers, 4), spec);
+    read_windows(keys, window, letters ? 0 : keys.integer("sliding_window_pattern", 0, kMaxLayers, 4), spec);
   set_moe_behind(keys, read_moe(keys, spec.layers.front().ffn, {64, 8, 1024, 1}), 1, spec);
   return finish(std::move(spec), {.moe = kScored});
 }
@@ -120,19 +119,17 @@ ModelSpec laguna_from_config(KeyReader& keys) {
   const std::vector<std::int64_t> heads =
       keys.per_layer("num_attention_heads_per_layer", spec.layers.size(), 1, kMaxHeads,
                      std::get<Attention>(spec.layers.front().mixer).q_heads);
-  for_each_attention(spec, [&](Attention& attention, std::size_t i) {
-    attention.q_heads = static_cast<int>(heads[i]);
-  });
+  for_each_attention(
+      spec, [&](Attention& attention, std::size_t i) { attention.q_heads = static_cast<int>(heads[i]); });
   read_layer_types(keys, read_window(keys, 512), spec);
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {256, 8, 512});
   moe.shared_experts = 1;
   if (moe.shared_intermediate_size == 0) moe.shared_intermediate_size = 512;
   set_moe_behind(keys, moe, 1, spec);
-  spec = finish(std::move(spec),
-                {.moe = kScored, .extras = [&](SpecWriter& writer, const Layer& layer, int) {
-                   writer.linear(WeightGroup::kAttention, "self_attn.g_proj",
-                                 std::get<Attention>(layer.mixer).q_heads, writer.width());
-                 }});
+  spec = finish(std::move(spec), {.moe = kScored, .extras = [&](SpecWriter& writer, const Layer& layer, int) {
+                                    writer.linear(WeightGroup::kAttention, "self_attn.g_proj",
+                                                  std::get<Attention>(layer.mixer).q_heads, writer.width());
+                                  }});
   // Its correction of the scores is a parameter, not a buffer.
   for (Weight& weight : spec.weights)
     if (weight.group == WeightGroup::kRouter) weight.is_parameter = true;

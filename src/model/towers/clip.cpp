@@ -27,12 +27,7 @@ void write_siglip(KeyReader& vision, const Vit& vit, std::int64_t positions, Spe
   writer.add(kGroup, "embeddings.position_embedding.weight", {positions, width});
   write_vit_blocks(writer, "encoder.layers.", vit.layers, vit.block);
   writer.norm("post_layernorm", width, true);
-  if (!vision.flag("vision_use_head", true)) return;
-  writer.add(kGroup, "head.probe", {1, 1, width});
-  writer.linear(kGroup, "head.attention.in_proj", 3 * width, width, true);
-  writer.linear(kGroup, "head.attention.out_proj", width, width, true);
-  writer.norm("head.layernorm", width, true);
-  write_projector(writer, "head.mlp.fc1", "head.mlp.fc2", width, vit.block.inner, width, true);
+  if (vision.flag("vision_use_head", true)) write_siglip_head(writer, "head.", vit);
 }
 
 void write_clip(const Vit& vit, SpecWriter& writer) {
@@ -98,12 +93,9 @@ void write_video_llava(KeyReader& wrapper, SpecWriter& writer) {
   std::int64_t width = 0;
   for (const char* key : {"image_tower_config", "vision_config"}) {
     KeyReader vision = wrapper.child(wrapper[key].is_object() ? key : "vision_config");
-    const Vit vit = read_vit(vision, {.layers = 24,
-                                      .width = 1024,
-                                      .inner = 4096,
-                                      .heads = 16,
-                                      .image_size = 224,
-                                      .patch_size = 14});
+    const Vit vit = read_vit(
+        vision,
+        {.layers = 24, .width = 1024, .inner = 4096, .heads = 16, .image_size = 224, .patch_size = 14});
     write_clip(vit, writer);
     width = vit.block.width;
     wrapper.take_error(vision);
