@@ -3,7 +3,7 @@
 // sharded safetensors), a GGUF file and a lone config. Opening reads headers only; tensor bytes are mapped on
 // first use. Everything that is wrong becomes a finding; opening fails only when nothing at all can be said
 // about the path. An Artifact owns its mappings; spans it hands out live as long as it does. Reading is safe
-// from any thread.
+// from any thread. hub/settings.h beside it: the hub and its cache, as the environment says.
 #pragma once
 
 #include <cstddef>

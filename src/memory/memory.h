@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many bytes? Weights, keys and values, buffers: every byte formula, once, per engine and version.
-// The face of the room; each part has its header. Pure functions of a ModelSpec and of what memory there is.
+// The face of the room; each part has its header (kv_dtype.h beside these). Pure functions of a ModelSpec.
 #pragma once
 
 #include "memory/embedded.h"           // IWYU pragma: export

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What architecture is this? A ModelSpec of plain facts, read from config.json or GGUF keys by one file per
-// family. Memory, plan and engine read the spec and never a family's name. Pure values, no ownership beyond
-// their own. Headers beside it: quantization.h, stored_weights.h, tensor_kinds.h (how weights are stored).
+// family. Memory, plan and engine read it and never a family's name. Pure values. Headers beside it: rope.h,
+// context_length.h, key_reader.h; quantization.h, stored_weights.h, tensor_kinds.h (how weights are stored).
 #pragma once
 
 #include <algorithm>
