@@ -112,6 +112,12 @@ class StoreReader {
       const auto blob =
           take_blob(layers[i], place, known == kLayerKinds.end() ? FileRole::kOther : known->role);
       if (!blob || known == kLayerKinds.end() || known->role != FileRole::kWeights) continue;
+      if (std::find(models.begin(), models.end(), *blob) != models.end()) {
+        add("OLLAMA_LAYER", fmt::format("{}: {}", manifest_, place),
+            fmt::format("the manifest names {} as weights more than once; it is read once", *blob),
+            FindingLevel::kWarning, FindingKind::kCheckFailed);
+        continue;
+      }
       (kind == "model" ? models : others).push_back(*blob);
       if (kind != "model") note_companion(*blob, kind);
     }

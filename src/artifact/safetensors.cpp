@@ -39,7 +39,8 @@ class Reader {
     names_.reserve(std::min(text_.size() / kLeastEntry + 1, kMaxTensors));
     header_.tensors.reserve(names_.capacity());
     header_.hashes.reserve(names_.capacity());
-    table_.reset(names_.capacity());
+    table_room_ = names_.capacity();
+    table_.reset(table_room_);
     JsonScan scan(text_);
     if (!read_members(scan)) return std::move(header_);
     header_.is_readable = true;
@@ -138,6 +139,7 @@ class Reader {
     }
     if (!scan.take(':')) return false;
     const std::uint64_t hash = hash_of(name);
+    if (names_.size() == table_room_) enlarge_table();
     const bool is_new = !table_.insert(hash, static_cast<std::uint32_t>(names_.size()),
                                        [&](std::uint32_t other) { return names_[other] == name; });
     names_.push_back(name);
@@ -166,6 +168,15 @@ class Reader {
       header_.hashes.push_back(hash);
     }
     return true;
+  }
+
+  // Members that are no tensors may be shorter than any tensor's entry, and then there are more than
+  // foreseen.
+  void enlarge_table() {
+    table_room_ = std::min(2 * table_room_, kMaxTensors);
+    table_.reset(table_room_);
+    for (std::uint32_t i = 0; i < names_.size(); ++i)
+      table_.insert(hash_of(names_[i]), i, [&](std::uint32_t other) { return names_[other] == names_[i]; });
   }
 
   bool read_metadata(JsonScan& scan) {
@@ -251,6 +262,7 @@ class Reader {
   std::size_t released_ = 0;
   std::vector<std::string_view> names_;  // of all members, also those left out
   NameTable table_;                      // numbers are places in names_
+  std::size_t table_room_ = 0;           // names that it was made for
   PlainEntries entries_;
   // Holes mean nothing when a tensor was left out, or cut short, because of a fault of its own.
   bool has_left_out_ = false;

@@ -132,5 +132,14 @@ TEST_F(Store, NamesThatAreNotThere) {
   }
 }
 
+TEST_F(Store, AModelNamedTwiceIsReadOnce) {
+  const std::string one = layer("model", model());
+  put_manifest(one + "," + one);
+  const auto artifact = open_it();
+  EXPECT_EQ(ids(artifact->findings()), "OLLAMA_LAYER ");
+  ASSERT_EQ(artifact->tensors().size(), 12U);
+  for (const Tensor& tensor : artifact->tensors()) EXPECT_EQ(artifact->find(tensor.name), &tensor);
+}
+
 }  // namespace
 }  // namespace plimsoll::artifact
