@@ -246,7 +246,9 @@ Json check_templates(const Subject& subject, Findings& findings) {
   const auto& files = subject.artifact.files();
   const bool has_tokenizer = std::any_of(
       files.begin(), files.end(), [](const auto& file) { return file.path == "tokenizer_config.json"; });
-  if (sources.empty() && has_tokenizer)
+  // A file that cannot be read may have held one: that is told as a fault of the file.
+  const bool is_readable = subject.artifact.json_file("tokenizer_config.json").is_object();
+  if (sources.empty() && has_tokenizer && is_readable)
     add_check(findings, "TMPL_MISSING", FindingLevel::kWarning, "tokenizer_config.json: /chat_template",
               "there is no chat template: /v1/completions can be served, /v1/chat/completions can not",
               "give one with --chat-template");
