@@ -163,7 +163,8 @@ FileRole role_of(std::string_view path) {
     return FileRole::kTokenizer;
   if (ends_with_any(name, {".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt"}))
     return FileRole::kWeights;
-  if (starts_with_any(name, {"license", "licence", "notice", "use_policy"})) return FileRole::kLicense;
+  if (starts_with_any(name, {"license", "licence", "copying", "notice", "use_policy"}))
+    return FileRole::kLicense;
   if (starts_with_any(name, {"readme"})) return FileRole::kReadme;
   if (name.ends_with(".py")) return FileRole::kCode;
   return FileRole::kOther;

@@ -2,6 +2,7 @@
 #include "artifact/folder.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -44,46 +45,34 @@ bool matters(std::string_view path) {
          role != FileRole::kReadme;
 }
 
-std::string_view kind_of(fs::file_type type) {
-  switch (type) {
-    case fs::file_type::directory:
-      return "a folder";
-    case fs::file_type::fifo:
-      return "a named pipe";
-    case fs::file_type::socket:
-      return "a socket";
-    case fs::file_type::character:
-    case fs::file_type::block:
-      return "a device";
-    default:
-      return "no regular file";
-  }
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a named pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "no regular file";
 }
 
-void note_no_file(const std::string& relative, fs::file_type type, FolderListing& listing) {
-  // Folders of components are called "tokenizer" or "vocab.d": only whole file names count for them.
-  const bool is_folder = type == fs::file_type::directory;
-  if (matters(relative) && (!is_folder || fs::path(relative).has_extension()))
-    listing.no_files.push_back({relative, std::string(kind_of(type))});
+void note_no_file(const std::string& relative, mode_t mode, FolderListing& listing) {
+  // Folders of components are called "tokenizer": for them only names with an ending count.
+  if (matters(relative) && (!S_ISDIR(mode) || fs::path(relative).has_extension()))
+    listing.no_files.push_back({relative, std::string(kind_of(mode))});
 }
 
 void list_entry(const fs::directory_entry& entry, const std::string& relative, const fs::path& allowed,
                 FolderListing& listing) {
   std::error_code error;
   const bool is_link = entry.is_symlink(error);
-  const fs::file_status status = fs::status(entry.path(), error);
-  if (is_link && (error || !fs::exists(status))) {
-    listing.dangling.push_back(relative);
+  struct stat status{};  // kind and size in one look: folders have hundreds of files
+  if (::stat(entry.path().c_str(), &status) != 0) {
+    if (is_link) listing.dangling.push_back(relative);
     return;
   }
-  if (!fs::is_regular_file(status)) return note_no_file(relative, status.type(), listing);
-  const auto size = fs::file_size(entry.path(), error);
-  if (error) return;
+  if (!S_ISREG(status.st_mode)) return note_no_file(relative, status.st_mode, listing);
   if (is_link) {
     const fs::path target = fs::canonical(entry.path(), error);
     if (!error && !starts_below(target, allowed)) listing.outside.push_back(relative);
   }
-  listing.files.push_back({relative, Bytes(static_cast<std::int64_t>(size)), role_of(relative)});
+  listing.files.push_back({relative, Bytes(static_cast<std::int64_t>(status.st_size)), role_of(relative)});
 }
 
 std::string first_line(const std::string& path) {
@@ -138,13 +127,15 @@ FolderListing list_folder(const std::string& folder) {
   for (int seen = 0; !error && walk != fs::recursive_directory_iterator() && seen < kMostEntries;
        walk.increment(error), ++seen) {
     const fs::path& path = walk->path();
-    const std::string relative = path.lexically_relative(folder).generic_string();
+    // The walk puts its own names behind the folder's.
+    std::string relative = path.native().substr(folder.size());
+    if (relative.starts_with('/')) relative.erase(0, 1);
     const bool is_listed = (seen < kMaxEntries || matters(relative)) && listing.files.size() < kMaxFiles;
     std::error_code ignored;
     if (walk->is_directory(ignored) && !walk->is_symlink(ignored)) {
       const std::string name = path.filename().string();
       if (name.starts_with('.') || walk.depth() + 1 >= kMaxDepth) walk.disable_recursion_pending();
-      note_no_file(relative, fs::file_type::directory, listing);
+      note_no_file(relative, S_IFDIR, listing);
       continue;
     }
     if (is_listed)

@@ -11,6 +11,7 @@
 #include "artifact/json_place.h"
 #include "artifact/json_scan.h"
 #include "artifact/name_table.h"
+#include "base/large_pages.h"
 #include "base/units.h"
 
 namespace plimsoll::artifact {
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxIndexBytes = 128 * static_cast<std::size_t>(kMiB);
 constexpr std::size_t kMaxEntries = std::size_t{1} << 19;  // the largest models have some 300,000 tensors
-constexpr std::size_t kLeastEntry = 8;                     // bytes of the shortest entry: "a":"b",
+constexpr std::size_t kLikelyEntry = 32;  // bytes of a short entry; the real ones have 60 and more
 constexpr std::size_t kMaxMetadata = std::size_t{1} << 20;
 constexpr std::size_t kRefusedShown = 6;
 constexpr int kMaxDepth = 64;
@@ -27,7 +28,11 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 class Reader {
  public:
   Reader(std::string_view text, IndexText& index) : scan_(text, true), index_(index) {
-    table_.reset(std::min(text.size() / kLeastEntry + 1, kMaxShards));
+    table_.reset(kFewShards);
+    // Room that is not used costs addresses, not memory.
+    const std::size_t room = std::min(text.size() / kLikelyEntry + 1, kMaxEntries);
+    index_.entries.reserve(room);
+    use_large_pages(index_.entries.data(), room * sizeof(IndexText::Entry));
   }
 
   // False: the text is no index; fault() says why.
@@ -55,7 +60,7 @@ class Reader {
   std::size_t position() const { return scan_.position(); }
 
  private:
-  static constexpr std::size_t kMaxShards = 100'000;
+  static constexpr std::size_t kMaxShards = 100'000, kFewShards = 512;
 
   bool no(std::string fault) {
     fault_ = std::move(fault);
@@ -130,11 +135,21 @@ class Reader {
                                        [&](std::uint32_t other) { return index_.shards[other] == shard; });
       if (!known && number == kMaxShards)
         return no(fmt::format("weight_map names more than {} files", kMaxShards));
-      if (!known) index_.shards.emplace_back(shard);
+      if (!known) add_shard(shard);
       last_ = known.value_or(number);
     }
     index_.entries.push_back({tensor, last_});
     return true;
+  }
+
+  // The table stays at most half full: it is made anew whenever the number of shards has doubled.
+  void add_shard(std::string_view shard) {
+    auto& shards = index_.shards;
+    shards.emplace_back(shard);
+    if (shards.size() < kFewShards || (shards.size() & (shards.size() - 1)) != 0) return;
+    table_.reset(2 * shards.size());
+    for (std::uint32_t number = 0; number < shards.size(); ++number)
+      table_.insert(hash_of(shards[number]), number, [](std::uint32_t) { return false; });
   }
 
   void refuse(std::string_view tensor, std::string_view value) {

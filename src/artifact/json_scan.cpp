@@ -18,7 +18,7 @@ bool is_digit(char c) {
 }
 
 constexpr std::uint64_t repeat(unsigned char byte) {
-  return 0x0101010101010101 * byte;
+  return std::uint64_t{0x0101010101010101} * byte;
 }
 
 // The high bit of each byte of `word` that is 0. Exact up to the first such byte; a borrow may mark later
@@ -30,6 +30,18 @@ constexpr std::uint64_t zero_bytes(std::uint64_t word) {
 // The first byte from `at` that ends a run of plain characters: a quote, a backslash, a control character or
 // a byte above 0x7F.
 const char* end_of_plain(const char* at, const char* end) {
+#if defined(__SSE2__)
+  using Block = char __attribute__((vector_size(16)));
+  using SignedBlock = signed char __attribute__((vector_size(16)));
+  for (; end - at >= 16; at += 16) {
+    SignedBlock text;
+    std::memcpy(&text, at, 16);
+    // Bytes above 0x7F are negative here, so that they count as below the space too.
+    const auto special = (text < ' ') | (text == '"') | (text == '\\');
+    if (const int mask = __builtin_ia32_pmovmskb128(reinterpret_cast<Block>(special)); mask != 0)
+      return at + std::countr_zero(static_cast<unsigned>(mask));
+  }
+#endif
   if constexpr (std::endian::native == std::endian::little) {
     for (; end - at >= 8; at += 8) {
       std::uint64_t word;

@@ -26,6 +26,9 @@ class JsonScan {
 
   /// Byte offset of the next unread byte: after a refusal, where the text stops being JSON.
   std::size_t position() const { return static_cast<std::size_t>(at_ - begin_); }
+  /// What is not read yet; a caller that knows what stands there may leave it out with `advance`.
+  std::string_view rest() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
+  void advance(std::size_t count) { at_ += count; }
   bool is_at_end() const { return at_ == end_; }
   /// What made the last call say no: "" or a reason beyond bad syntax (too deep, not UTF-8).
   std::string_view reason() const { return reason_; }

@@ -4,6 +4,8 @@
 #include <bit>
 #include <random>
 
+#include "base/large_pages.h"
+
 namespace plimsoll::artifact {
 
 std::uint64_t name_seed() {
@@ -13,8 +15,15 @@ std::uint64_t name_seed() {
 
 void NameTable::reset(std::size_t count) {
   const std::size_t size = std::bit_ceil(2 * count + 1);
+  slots_.clear();
+  if (slots_.capacity() < size) {
+    slots_ = {};
+    slots_.reserve(size);
+    use_large_pages(slots_.data(), size * sizeof(Slot));
+  }
   slots_.assign(size, Slot{});
   mask_ = size - 1;
+  num_names_ = 0;
 }
 
 }  // namespace plimsoll::artifact

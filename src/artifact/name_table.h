@@ -57,6 +57,9 @@ class NameTable {
     slots_[at] = {tag_of(hash), number};
     return std::nullopt;
   }
+  /// The place of a hash will be looked at soon.
+  void fetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
+
   template <class IsSame>
   std::optional<std::uint32_t> find(std::uint64_t hash, const IsSame& is_same) const {
     if (slots_.empty()) return std::nullopt;

@@ -112,10 +112,11 @@ class StoreReader {
       const auto blob =
           take_blob(layers[i], place, known == kLayerKinds.end() ? FileRole::kOther : known->role);
       if (!blob || known == kLayerKinds.end() || known->role != FileRole::kWeights) continue;
-      if (std::find(models.begin(), models.end(), *blob) != models.end()) {
+      if (const auto is_blob = [&](const std::string& other) { return other == *blob; };
+          std::any_of(models.begin(), models.end(), is_blob) ||
+          std::any_of(others.begin(), others.end(), is_blob)) {
         add("OLLAMA_LAYER", fmt::format("{}: {}", manifest_, place),
-            fmt::format("the manifest names {} as weights more than once; it is read once", *blob),
-            FindingLevel::kWarning, FindingKind::kCheckFailed);
+            fmt::format("{} stands in the manifest twice; it is read once", *blob), FindingLevel::kWarning);
         continue;
       }
       (kind == "model" ? models : others).push_back(*blob);

@@ -12,6 +12,7 @@
 #include "artifact/json_scan.h"
 #include "artifact/name_table.h"
 #include "artifact/safetensors_entry.h"
+#include "base/large_pages.h"
 #include "base/utf8.h"
 
 namespace plimsoll::artifact {
@@ -21,29 +22,36 @@ constexpr std::int64_t kLengthField = 8;               // little-endian u64 befo
 constexpr std::int64_t kMaxHeaderBytes = 100'000'000;  // the reference reader's own limit
 // The largest published models have some 300,000 tensors over a hundred files; bounds memory.
 constexpr std::size_t kMaxTensors = 196'608;
-constexpr std::size_t kLeastEntry = 50;  // bytes of the shortest tensor's entry in a header
+constexpr std::size_t kLeastEntry = 50;                 // bytes of the shortest tensor's entry in a header
+constexpr std::size_t kMaxRoom = std::size_t{1} << 19;  // tensors of many files: for more the list moves
 // Pages of a header are given back in steps of this; names are looked at again only where hashes are equal.
 constexpr std::size_t kReleaseStep = std::size_t{8} << 20;
 constexpr std::size_t kUtf8Window = std::size_t{1} << 20;
 
+// What one file after the other uses again.
+struct Workspace {
+  std::vector<std::string_view> names;  // of all members of a file, also those left out
+  NameTable table;                      // numbers are places in names
+};
+
 class Reader {
  public:
-  Reader(const HeaderSource& source, Findings& findings)
-      : source_(source), findings_(std::string(source.path), findings) {}
+  Reader(const HeaderSource& source, Findings& findings, SafetensorsHeader& list, Workspace& workspace)
+      : source_(source),
+        findings_(std::string(source.path), findings),
+        header_(list),
+        first_(list.tensors.size()),
+        names_(workspace.names),
+        table_(workspace.table) {}
 
-  SafetensorsHeader read() {
+  bool read(std::size_t num_files) {
     const auto length = header_length();
-    if (!length) return std::move(header_);
+    if (!length) return false;
     text_ = as_text(source_.bytes.subspan(kLengthField, static_cast<std::size_t>(*length)));
     data_start_ = kLengthField + *length;
-    names_.reserve(std::min(text_.size() / kLeastEntry + 1, kMaxTensors));
-    header_.tensors.reserve(names_.capacity());
-    header_.hashes.reserve(names_.capacity());
-    table_room_ = names_.capacity();
-    table_.reset(table_room_);
+    make_room(num_files);
     JsonScan scan(text_);
-    if (!read_members(scan)) return std::move(header_);
-    header_.is_readable = true;
+    if (!read_members(scan)) return false;
     if (data_start_ % 8 != 0)
       findings_.add(
           "ST_ALIGNMENT", "byte 0",
@@ -53,10 +61,26 @@ class Reader {
           FindingLevel::kWarning, "save the file again with a current safetensors");
     sort_by_offset();
     check_ranges();
-    return std::move(header_);
+    return true;
   }
 
  private:
+  // Room that is not used costs addresses, not memory.
+  void make_room(std::size_t num_files) {
+    const std::size_t most = std::min(text_.size() / kLeastEntry + 1, kMaxTensors);
+    names_.clear();
+    names_.reserve(most);
+    table_room_ = most;
+    table_.reset(table_room_);
+    if (header_.tensors.capacity() - first_ >= most) return;
+    const std::size_t room = first_ + std::max(most, num_files > 1 ? kMaxRoom : 0);
+    header_.tensors.reserve(room);
+    header_.hashes.reserve(room);
+    if (first_ > 0) return;  // the memory is in use already
+    use_large_pages(header_.tensors.data(), room * sizeof(Tensor));
+    use_large_pages(header_.hashes.data(), room * sizeof(std::uint64_t));
+  }
+
   std::int64_t file_size() const {
     return source_.file_bytes.value_or(static_cast<std::int64_t>(source_.bytes.size()));
   }
@@ -202,7 +226,8 @@ class Reader {
 
   // Writers list tensors by offset as a rule; then this is one look.
   void sort_by_offset() {
-    auto& tensors = header_.tensors;
+    const std::span<Tensor> tensors = std::span(header_.tensors).subspan(first_);
+    const std::span<std::uint64_t> hashes_here = std::span(header_.hashes).subspan(first_);
     const auto place = [](const Tensor& tensor) { return std::pair(tensor.offset_bytes, tensor.bytes); };
     if (std::is_sorted(tensors.begin(), tensors.end(),
                        [&](const Tensor& a, const Tensor& b) { return place(a) < place(b); }))
@@ -217,17 +242,17 @@ class Reader {
     hashes.reserve(order.size());
     for (const std::uint32_t index : order) {
       sorted.push_back(std::move(tensors[index]));
-      hashes.push_back(header_.hashes[index]);
+      hashes.push_back(hashes_here[index]);
     }
-    tensors = std::move(sorted);
-    header_.hashes = std::move(hashes);
+    std::move(sorted.begin(), sorted.end(), tensors.begin());
+    std::copy(hashes.begin(), hashes.end(), hashes_here.begin());
   }
 
   // The format wants the tensors to cover the data section once, without holes.
   void check_ranges() {
     std::int64_t covered = data_start_;
     const Tensor* last = nullptr;
-    for (const Tensor& tensor : header_.tensors) {
+    for (const Tensor& tensor : std::span(header_.tensors).subspan(first_)) {
       if (tensor.bytes == 0) continue;
       if (tensor.offset_bytes < covered && last)
         findings_.add("ST_OVERLAP", tensor.name,
@@ -256,13 +281,14 @@ class Reader {
 
   HeaderSource source_;
   FindingList findings_;
-  SafetensorsHeader header_;
+  SafetensorsHeader& header_;  // tensors of earlier files come first in it
+  std::size_t first_;          // place of this file's first tensor
   std::string_view text_;
   std::int64_t data_start_ = 0;
   std::size_t released_ = 0;
-  std::vector<std::string_view> names_;  // of all members, also those left out
-  NameTable table_;                      // numbers are places in names_
-  std::size_t table_room_ = 0;           // names that it was made for
+  std::vector<std::string_view>& names_;
+  NameTable& table_;
+  std::size_t table_room_ = 0;  // names that it was made for
   PlainEntries entries_;
   // Holes mean nothing when a tensor was left out, or cut short, because of a fault of its own.
   bool has_left_out_ = false;
@@ -270,12 +296,29 @@ class Reader {
 
 }  // namespace
 
-SafetensorsHeader read_safetensors(const HeaderSource& source, Findings& findings) {
+struct HeaderListReader::Scratch {
+  Workspace workspace;
+};
+
+HeaderListReader::HeaderListReader(std::size_t num_files)
+    : num_files_(num_files), scratch_(std::make_unique<Scratch>()) {}
+
+HeaderListReader::~HeaderListReader() = default;
+
+bool HeaderListReader::read(const HeaderSource& source, Findings& findings) {
   if (auto foreign = foreign_content(source.bytes, source.path)) {
     findings.push_back(std::move(*foreign));
-    return {};
+    return false;
   }
-  return Reader(source, findings).read();
+  return Reader(source, findings, list_, scratch_->workspace).read(num_files_);
+}
+
+SafetensorsHeader read_safetensors(const HeaderSource& source, Findings& findings) {
+  HeaderListReader reader(1);
+  const bool is_readable = reader.read(source, findings);
+  SafetensorsHeader header = reader.take();
+  header.is_readable = is_readable;
+  return header;
 }
 
 }  // namespace plimsoll::artifact

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "artifact/artifact.h"
@@ -32,6 +34,30 @@ struct HeaderSource {
   std::string_view path;                   // place of findings
   std::optional<std::int64_t> file_bytes;  // where `bytes` is only the beginning
   const MappedFile* mapping = nullptr;     // whose `bytes` are: pages of a very long header are given back
+};
+
+/// Reads the headers of many files, one after the other, into one list of tensors. One thread.
+class HeaderListReader {
+ public:
+  /// `num_files`: that are to come, for the room of the list.
+  explicit HeaderListReader(std::size_t num_files);
+  HeaderListReader(const HeaderListReader&) = delete;
+  HeaderListReader& operator=(const HeaderListReader&) = delete;
+  ~HeaderListReader();
+
+  /// Appends the tensors of a file, which are sorted among themselves. Findings as of read_safetensors.
+  /// Returns whether the header is readable.
+  bool read(const HeaderSource& source, Findings& findings);
+  std::size_t num_tensors() const { return list_.tensors.size(); }
+  /// The whole list; its is_readable says nothing.
+  SafetensorsHeader take() { return std::move(list_); }
+
+ private:
+  struct Scratch;
+
+  std::size_t num_files_;
+  SafetensorsHeader list_;
+  std::unique_ptr<Scratch> scratch_;
 };
 
 /// Reads the header of a file. Everything wrong is appended to `findings`. Tensors whose range leaves the

@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kMaxRank = 64;               // far above any model; bounds a hostile shape
 constexpr std::size_t kMaxEntryBytes = 64 * 1024;  // an entry of rank 64 has less than 2 KB
 constexpr std::size_t kMaxSpellings = 24;          // there are about 20 dtypes
+constexpr std::size_t kMaxBeginnings = 12;         // shapes in one layer
+constexpr std::size_t kMaxBeginning = 256;         // bytes of one; others are read each for itself
 
 bool read_dimensions(JsonScan& scan, Shape& shape, std::int64_t& elements) {
   if (!scan.take('[')) return false;
@@ -190,7 +192,39 @@ bool PlainEntries::read_dtype(JsonScan& scan, DType& dtype) {
   return true;
 }
 
+// A file has thousands of tensors and a few dtypes and shapes.
+bool PlainEntries::read_like_another(JsonScan& scan, std::int64_t data_start, Tensor& tensor) const {
+  const std::string_view rest = scan.rest();
+  for (const Beginning& known : beginnings_) {
+    if (!rest.starts_with(known.text)) continue;
+    JsonScan ahead = scan;
+    ahead.advance(known.text.size());
+    std::int64_t begin = 0, end = 0;
+    if (!read_range(ahead, begin, end) || !ahead.take('}') || known.tensor.bytes != end - begin) return false;
+    tensor.dtype = known.tensor.dtype;
+    tensor.shape = known.tensor.shape;
+    tensor.bytes = known.tensor.bytes;
+    tensor.offset_bytes = data_start + begin;
+    scan = ahead;
+    return true;
+  }
+  return false;
+}
+
+void PlainEntries::remember(std::string_view text, const Tensor& tensor) {
+  if (text.empty() || text.size() > kMaxBeginning) return;
+  if (beginnings_.size() < kMaxBeginnings) {
+    beginnings_.push_back({text, tensor});
+    return;
+  }
+  beginnings_[oldest_] = {text, tensor};
+  oldest_ = (oldest_ + 1) % kMaxBeginnings;
+}
+
 bool PlainEntries::read_plain(JsonScan& scan, std::int64_t data_start, Tensor& tensor) {
+  if (read_like_another(scan, data_start, tensor)) return true;
+  const std::string_view entry = scan.rest();
+  std::string_view beginning;  // empty unless the offsets come last
   if (!scan.take('{')) return false;
   std::int64_t elements = 0, begin = 0, end = 0;
   unsigned seen = 0;
@@ -207,6 +241,7 @@ bool PlainEntries::read_plain(JsonScan& scan, std::int64_t data_start, Tensor& t
       is_sound = (seen & field) == 0 && read_dimensions(scan, tensor.shape, elements);
     } else if (*key == "data_offsets") {
       field = 4;
+      if (seen == 3) beginning = entry.substr(0, entry.size() - scan.rest().size());
       is_sound = read_range(scan, begin, end);
     }
     if (!is_sound || (seen & field) != 0) return false;
@@ -217,6 +252,7 @@ bool PlainEntries::read_plain(JsonScan& scan, std::int64_t data_start, Tensor& t
   if (!bytes || bytes->value != end - begin) return false;
   tensor.bytes = end - begin;
   tensor.offset_bytes = data_start + begin;
+  remember(beginning, tensor);
   return true;
 }
 

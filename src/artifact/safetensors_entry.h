@@ -25,8 +25,18 @@ class PlainEntries {
   bool read_plain(JsonScan& scan, std::int64_t data_start, Tensor& tensor);
 
  private:
-  bool read_dtype(JsonScan& scan, DType& dtype);
+  // A beginning of an entry as this file has spelled it, up to its offsets, and what that says.
+  struct Beginning {
+    std::string_view text;
+    Tensor tensor;
+  };
 
+  bool read_like_another(JsonScan& scan, std::int64_t data_start, Tensor& tensor) const;
+  bool read_dtype(JsonScan& scan, DType& dtype);
+  void remember(std::string_view text, const Tensor& tensor);
+
+  std::vector<Beginning> beginnings_;
+  std::size_t oldest_ = 0;
   std::vector<std::pair<std::string_view, DType>> known_;
 };
 

@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "artifact/folder.h"
 #include "artifact/index_text.h"
+#include "artifact/shard_headers.h"
 #include "artifact/tensor_merge.h"
-#include "artifact/weights_files.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -47,14 +48,17 @@ class IndexReader {
  public:
   IndexReader(const std::string& index, ArtifactParts& parts) : index_(index), parts_(parts) {}
 
-  std::vector<std::string> read() {
-    auto text = read_index_text(parts_.folder + "/" + index_, index_, parts_.findings);
+  std::vector<std::string> read(const std::vector<std::string>& likely) {
+    std::optional<IndexText> text;
+    ShardHeaders headers = read_shard_headers(parts_.folder, likely, [&] {
+      text = read_index_text(parts_.folder + "/" + index_, index_, parts_.findings);
+    });
     if (!text) return {};
     map_ = std::move(*text);
     parts_.index_total_size_bytes = map_.total_size.as_integer();
     tell_refused();
     const std::vector<std::string> present = present_shards();
-    read_shards(present);
+    read_shards(present, likely, std::move(headers));
     match();
     tell_repeated();
     tell_map();
@@ -138,23 +142,27 @@ class IndexReader {
                : static_cast<int>(found - parts_.files.begin());
   }
 
-  void read_shards(const std::vector<std::string>& present) {
-    auto headers = read_safetensors_files(parts_, present);
-    std::size_t count = 0;
-    for (const SafetensorsHeader& header : headers) count += header.tensors.size();
-    TensorMerge merge(parts_, count);
-    for (std::size_t i = 0; i < present.size(); ++i) {
-      Shard& shard = shards_[present_[i]];
-      shard.is_readable = headers[i].is_readable;
-      shard.next = static_cast<std::uint32_t>(parts_.tensors.size());
-      for (std::size_t j = 0; j < headers[i].tensors.size(); ++j) {
-        Tensor& tensor = headers[i].tensors[j];
-        const auto earlier = merge.add(std::move(tensor), headers[i].hashes[j]);
-        if (!earlier) continue;
-        doubled_.add(tensor.name);
-        others_.emplace_back(*earlier, std::move(tensor));
-      }
+  void read_shards(const std::vector<std::string>& present, const std::vector<std::string>& likely,
+                   ShardHeaders headers) {
+    std::vector<std::size_t> order;  // of `present` in `headers`
+    for (const std::string& name : present) {
+      const auto found = std::lower_bound(likely.begin(), likely.end(), name);
+      if (found != likely.end() && *found == name)
+        order.push_back(static_cast<std::size_t>(found - likely.begin()));
     }
+    if (order.size() < present.size()) {
+      headers = read_shard_headers(parts_.folder, present);
+      order.resize(present.size());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+    }
+    for (std::size_t i = 0; i < present.size(); ++i)
+      shards_[present_[i]].is_readable = headers.shards[order[i]].is_readable;
+    const auto starts = merge_headers(std::move(headers), order, parts_,
+                                      [&](std::size_t, const Tensor& tensor, std::uint32_t earlier) {
+                                        doubled_.add(tensor.name);
+                                        others_.emplace_back(earlier, tensor);
+                                      });
+    for (std::size_t i = 0; i < present.size(); ++i) shards_[present_[i]].next = starts[i];
   }
 
   // The tensor of this name, looked for first where its shard's last one was.
@@ -268,8 +276,9 @@ class IndexReader {
 
 }  // namespace
 
-std::vector<std::string> read_indexed(const std::string& index, ArtifactParts& parts) {
-  return IndexReader(index, parts).read();
+std::vector<std::string> read_indexed(const std::string& index, const std::vector<std::string>& likely,
+                                      ArtifactParts& parts) {
+  return IndexReader(index, parts).read(likely);
 }
 
 }  // namespace plimsoll::artifact

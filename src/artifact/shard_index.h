@@ -12,6 +12,9 @@
 namespace plimsoll::artifact {
 
 /// Reads `index` (a file of parts.folder) and the shards it names; returns the shards that were read.
-std::vector<std::string> read_indexed(const std::string& index, ArtifactParts& parts);
+/// `likely`: files that it names as a rule, sorted; their headers are read while the index is, and forgotten
+/// where it names others.
+std::vector<std::string> read_indexed(const std::string& index, const std::vector<std::string>& likely,
+                                      ArtifactParts& parts);
 
 }  // namespace plimsoll::artifact

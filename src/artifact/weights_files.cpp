@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -14,17 +15,14 @@
 #include "artifact/gguf_set.h"
 #include "artifact/index_text.h"
 #include "artifact/pickle_files.h"
-#include "artifact/safetensors.h"
+#include "artifact/shard_headers.h"
 #include "artifact/shard_index.h"
 #include "artifact/shard_name.h"
 #include "artifact/tensor_merge.h"
-#include "base/thread_pool.h"
 
 namespace plimsoll::artifact {
 namespace {
 
-// A thread costs some 50 us to start, a shard's header about as much to read.
-constexpr std::int64_t kShardsWorthAThread = 8;
 constexpr std::string_view kEnding = ".safetensors";
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
@@ -43,20 +41,15 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 // Reads every listed file's header; tensors of a name seen before are left out and told.
 void read_all(const std::vector<std::string>& names, ArtifactParts& parts) {
-  auto headers = read_safetensors_files(parts, names);
-  std::size_t count = 0;
-  for (const SafetensorsHeader& header : headers) count += header.tensors.size();
-  TensorMerge merge(parts, count);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    FindingList findings(names[i], parts.findings);
-    for (std::size_t j = 0; j < headers[i].tensors.size(); ++j) {
-      const std::string_view name = headers[i].tensors[j].name;
-      if (merge.add(std::move(headers[i].tensors[j]), headers[i].hashes[j]))
-        findings.add("IDX_DUP_TENSOR", name,
-                     fmt::format("\"{}\" is in more than one shard; counted once", name),
-                     FindingLevel::kWarning, {}, FindingKind::kCheckFailed);
-    }
-  }
+  std::vector<std::size_t> order(names.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  merge_headers(read_shard_headers(parts.folder, names), order, parts,
+                [&](std::size_t shard, const Tensor& tensor, std::uint32_t) {
+                  FindingList(names[shard], parts.findings)
+                      .add("IDX_DUP_TENSOR", tensor.name,
+                           fmt::format("\"{}\" is in more than one shard; counted once", tensor.name),
+                           FindingLevel::kWarning, {}, FindingKind::kCheckFailed);
+                });
 }
 
 // Shards without an index: complete when every number of the set is there.
@@ -136,6 +129,16 @@ std::string best_name(const std::vector<std::string>& names) {
                            [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
+// Of names of shards those of one set.
+std::vector<std::string> best_set(const std::vector<std::string>& sharded) {
+  std::vector<std::string> set;
+  if (sharded.empty()) return set;
+  const auto chosen = shard_name(best_name(sharded));
+  for (const auto& name : sharded)
+    if (shard_name(name)->same_set(*chosen)) set.push_back(name);
+  return set;
+}
+
 void note_ambiguous(ArtifactParts& parts) {
   parts.findings.push_back(
       {"WEIGHTS_AMBIGUOUS", FindingLevel::kWarning, FindingKind::kCheckFailed, std::string(kIndex),
@@ -165,11 +168,10 @@ bool read_safetensors_set(ArtifactParts& parts) {
     }
     read_all(taken, parts);
   } else if (!indices.empty()) {
-    taken = read_indexed(contains(indices, kIndex) ? std::string(kIndex) : best_name(indices), parts);
+    const std::string index = contains(indices, kIndex) ? std::string(kIndex) : best_name(indices);
+    taken = read_indexed(index, best_set(sharded), parts);
   } else if (!sharded.empty()) {
-    const auto chosen = shard_name(best_name(sharded));
-    for (const auto& name : sharded)
-      if (shard_name(name)->same_set(*chosen)) taken.push_back(name);
+    taken = best_set(sharded);
     read_shards_by_name(taken, parts);
   } else if (!all.empty()) {
     taken = {best_name(all)};
@@ -189,44 +191,6 @@ int find_file(const std::vector<File>& files, std::string_view path) {
   if (found == files.end() || found->path != path)
     found = std::find_if(files.begin(), files.end(), [&](const File& file) { return file.path == path; });
   return found == files.end() ? -1 : static_cast<int>(found - files.begin());
-}
-
-std::vector<SafetensorsHeader> read_safetensors_files(ArtifactParts& parts,
-                                                      const std::vector<std::string>& names) {
-  struct Shard {
-    MappedFile mapping;
-    SafetensorsHeader header;
-    Findings findings;
-    bool is_mapped = false;
-  };
-  std::vector<Shard> shards(names.size());
-  const auto read = [&](std::int64_t number, int) {
-    const std::string& name = names[static_cast<std::size_t>(number)];
-    Shard& shard = shards[static_cast<std::size_t>(number)];
-    auto mapped = MappedFile::open(parts.folder + "/" + name);
-    if (!mapped) {
-      shard.findings.push_back({"FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, name,
-                                mapped.error().message, "check the file's permissions"});
-      return;
-    }
-    shard.mapping = std::move(*mapped);
-    shard.is_mapped = true;
-    shard.header = read_safetensors({shard.mapping.bytes(), name, {}, &shard.mapping}, shard.findings);
-  };
-  const auto count = static_cast<std::int64_t>(names.size());
-  ThreadPool(count < kShardsWorthAThread ? 1 : 2).run(count, read);
-  std::vector<SafetensorsHeader> headers;
-  headers.reserve(names.size());
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    Shard& shard = shards[i];
-    const int file = find_file(parts.files, names[i]);
-    for (Tensor& tensor : shard.header.tensors) tensor.file = file;
-    std::move(shard.findings.begin(), shard.findings.end(), std::back_inserter(parts.findings));
-    if (shard.is_mapped) parts.mappings.emplace(file, std::move(shard.mapping));
-    parts.held_texts.splice(parts.held_texts.end(), shard.header.spelled);
-    headers.push_back(std::move(shard.header));
-  }
-  return headers;
 }
 
 void read_folder_weights(ArtifactParts& parts) {

@@ -4,11 +4,9 @@
 // Fills ArtifactParts; single thread.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "artifact/safetensors.h"
 #include "artifact/store.h"
 
 namespace plimsoll::artifact {
@@ -18,10 +16,5 @@ void read_folder_weights(ArtifactParts& parts);
 
 /// Index of a path in `files`, or -1. Fast where they are sorted by path.
 int find_file(const std::vector<File>& files, std::string_view path);
-
-/// Maps the files of these names, which are in parts.files, keeps the mappings and reads the headers, several
-/// at a time; findings go to `parts`. As many headers as names, in their order.
-std::vector<SafetensorsHeader> read_safetensors_files(ArtifactParts& parts,
-                                                      const std::vector<std::string>& names);
 
 }  // namespace plimsoll::artifact

@@ -169,7 +169,12 @@ Json::Object& Json::mutable_members() {
 
 std::string format_double(double value) {
   char text[40];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  // Plain digits where people write them: 500000.0, not 5e+05.
+  const double size = std::abs(value);
+  const bool is_plain = size == 0.0 || (size >= 1e-4 && size < 1e15);
+  const auto [end, error] = is_plain
+                                ? std::to_chars(text, text + sizeof text, value, std::chars_format::fixed)
+                                : std::to_chars(text, text + sizeof text, value);
   std::string result(text, end);
   if (result.find_first_not_of("-0123456789") == std::string::npos) result += ".0";
   return result;

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <optional>
@@ -93,6 +94,39 @@ std::optional<Error> unknown_verb(const std::vector<Verb>& verbs, int argc, char
                "the verbs are " + names};
 }
 
+// A value that a script left empty is not "as if it were absent": the answer would be about something else.
+std::optional<Error> empty_value(const CLI::App& command) {
+  constexpr std::string_view kNeverEmpty[] = {"--max-model-len",
+                                              "--gpu",
+                                              "--workload",
+                                              "--lock",
+                                              "--tensor",
+                                              "--kv-cache-dtype",
+                                              "--engine",
+                                              "--quantization",
+                                              "--threads",
+                                              "--block-size",
+                                              "--kv-cache-memory-bytes",
+                                              "--max-num-seqs",
+                                              "--dtype",
+                                              "--base-url",
+                                              "--dataset-path",
+                                              "--num-gpu-blocks-override",
+                                              "--max-num-batched-tokens"};
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name(false, false);
+    const bool is_meant =
+        std::find(std::begin(kNeverEmpty), std::end(kNeverEmpty), name) != std::end(kNeverEmpty);
+    const auto& values = option->results();
+    if (is_meant && std::find(values.begin(), values.end(), "") != values.end())
+      return Error{ErrorCode::kUsage, name + " was given an empty value", name,
+                   "give a value, or leave the flag out"};
+  }
+  for (const CLI::App* inner : command.get_subcommands())
+    if (auto error = empty_value(*inner)) return error;
+  return std::nullopt;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("plimsoll: from a folder of numbers to served, measured tokens without surprises", "plimsoll");
   app.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
@@ -115,6 +149,7 @@ int run(int argc, char** argv) {
     for (const Verb& verb : verbs) {
       if (!verb.command->parsed()) continue;
       apply_log_level(*verb.common);
+      if (const auto error = empty_value(*verb.command)) return report_error(*verb.common, *error);
       return verb.run();
     }
   } catch (const std::exception& error) {

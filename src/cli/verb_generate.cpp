@@ -117,8 +117,7 @@ Verb add_generate(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb =
       app.add_subcommand("generate", "one completion or chat in the terminal, or many as JSON lines");
-  verb->add_option("MODEL", flags->model,
-                   "model folder, .gguf file, lock record, or org/name[@revision] of a hub");
+  verb->add_option("MODEL", flags->model, kModelHelp);
   verb->add_flag("--jsonl", flags->is_jsonl, "one request per line of stdin, one answer per line of stdout");
   verb->add_option("--batch", flags->batch, "lines under way at a time")
       ->check(CLI::Range(1, 256))
@@ -142,11 +141,13 @@ Verb add_generate(CLI::App& app) {
   add_engine_flags(*verb, flags->engine);
   add_common_flags(*verb, flags->common);
   verb->footer(
-      "Examples:\n"
-      "  plimsoll generate ./SmolLM2-135M-Instruct.Q4_1.gguf --chat --prompt 'Why is the sky blue?'\n"
-      "  echo '{\"prompt_token_ids\":[1,2,3],\"max_tokens\":8,\"temperature\":0}' | plimsoll generate "
-      "./model --jsonl\n"
-      "  plimsoll generate ./model --jsonl --batch 8 --dtype float32 < requests.jsonl > answers.jsonl");
+      std::string(
+          "Examples:\n"
+          "  plimsoll generate ./SmolLM2-135M-Instruct.Q4_1.gguf --chat --prompt 'Why is the sky blue?'\n"
+          "  echo '{\"prompt_token_ids\":[1,2,3],\"max_tokens\":8,\"temperature\":0}' | plimsoll generate "
+          "./model --jsonl\n"
+          "  plimsoll generate ./model --jsonl --batch 8 --dtype float32 < requests.jsonl > answers.jsonl") +
+      kModelEnvironment);
   return make_verb(verb, flags, run);
 }
 

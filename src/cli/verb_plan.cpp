@@ -82,12 +82,21 @@ Result<plan::Model> model_of(const PlanFlags& flags) {
   model.title = !model.spec.name.empty() ? model.spec.name : known ? std::string(known->title) : text;
   for (const Finding& finding : artifact->findings()) log_info(finding.id + ": " + finding.message);
   model.stored_weights = memory::stored_weights_bytes(*artifact, model.spec);
+  if (artifact->form() != artifact::Form::kGguf)
+    plan::read_declared(artifact->config(), artifact->json_file("hf_quant_config.json"), model);
   return model;
 }
 
 // Whoever names a GPU does not ask about a CPU engine.
 std::string default_engine(const PlanFlags& flags) {
   return flags.gpus.empty() || flags.is_here ? "plimsoll" : "any";
+}
+
+// A table of what fits has rows of models that can be counted, and that the engine runs.
+bool can_be_planned(const plan::Model& model, const facts::EngineChoice& engine) {
+  if (engine.name == facts::EngineName::kPlimsoll) return memory::check_embedded(model.spec).has_value();
+  return model.spec.quantization.empty() ? model::count_parameters(model.spec).has_value()
+                                         : model.declared_weights.has_value();
 }
 
 Result<plan::Request> request_of(const PlanFlags& flags) {
@@ -114,8 +123,7 @@ Result<plan::Request> request_of(const PlanFlags& flags) {
   } else if (!request.is_simple) {
     for (const facts::CatalogueEntry& entry : facts::catalogue()) {
       PLIMSOLL_TRY(plan::Model model, plan::catalogue_model(entry));
-      // A model whose encoder cannot be counted has no row in a table of what fits.
-      if (model::count_parameters(model.spec)) request.models.push_back(std::move(model));
+      if (can_be_planned(model, request.engine)) request.models.push_back(std::move(model));
     }
   }
   return request;
@@ -134,10 +142,8 @@ int run_plan(PlanFlags& flags) {
 }
 
 void add_flags(CLI::App& verb, PlanFlags& flags) {
-  verb.add_option(
-      "MODEL", flags.model,
-      "folder, .gguf, config.json, lock record, or org/name[@revision] of a hub; without it: the whole "
-      "built-in catalogue");
+  verb.add_option("MODEL", flags.model,
+                  std::string(kModelHelp) + "; without it: the whole built-in catalogue");
   verb.add_option(
       "--engine", flags.engine,
       "plimsoll (this program's own, on the CPU), or any (the formula alone); others are not modelled yet. "
@@ -174,12 +180,13 @@ Verb add_plan(CLI::App& app) {
   add_common_flags(*verb, flags->common);
   add_flags(*verb, *flags);
   verb->footer(
-      "Examples:\n"
-      "  plimsoll plan ./my-model --here\n"
-      "  plimsoll plan meta-llama/Llama-3.1-8B --gpu 24GB --max-model-len 8192\n"
-      "  plimsoll plan meta-llama/Llama-3.1-70B --engine any --gpu H100:4 --format json\n"
-      "  plimsoll plan --accounting simple\n"
-      "Exit status: 0 it fits, 1 it does not, 2 usage, 3 unreadable, 4 not supported.");
+      std::string("Examples:\n"
+                  "  plimsoll plan ./my-model --here\n"
+                  "  plimsoll plan meta-llama/Llama-3.1-8B --gpu 24GB --max-model-len 8192\n"
+                  "  plimsoll plan meta-llama/Llama-3.1-70B --engine any --gpu H100:4 --format json\n"
+                  "  plimsoll plan --accounting simple\n"
+                  "Exit status: 0 it fits, 1 it does not, 2 usage, 3 unreadable, 4 not supported.") +
+      kModelEnvironment);
   return make_verb(verb, flags, run_plan);
 }
 

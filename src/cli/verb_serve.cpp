@@ -97,8 +97,7 @@ int run(Flags& flags) {
 Verb add_serve(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb = app.add_subcommand("serve", "the embedded engine behind the OpenAI API");
-  verb->add_option("MODEL", flags->model,
-                   "model folder, .gguf file, lock record, or org/name[@revision] of a hub");
+  verb->add_option("MODEL", flags->model, kModelHelp);
   verb->add_option("--host", flags->host, "address to listen on")->capture_default_str();
   verb->add_option("--port", flags->port, "port; 0 picks a free one")
       ->check(CLI::Range(0, 65535))
@@ -118,10 +117,12 @@ Verb add_serve(CLI::App& app) {
   add_engine_flags(*verb, flags->engine);
   add_common_flags(*verb, flags->common);
   verb->footer(
-      "Examples:\n"
-      "  plimsoll serve ./SmolLM2-135M-Instruct.Q4_1.gguf --port 8000\n"
-      "  plimsoll serve ./model --max-model-len 4096 --max-num-seqs 32 --served-model-name small\n"
-      "  plimsoll serve ./model --measure 1000,4000 --format json");
+      std::string(
+          "Examples:\n"
+          "  plimsoll serve ./SmolLM2-135M-Instruct.Q4_1.gguf --port 8000\n"
+          "  plimsoll serve ./model --max-model-len 4096 --max-num-seqs 32 --served-model-name small\n"
+          "  plimsoll serve ./model --measure 1000,4000 --format json") +
+      kModelEnvironment);
   return make_verb(verb, flags, run);
 }
 

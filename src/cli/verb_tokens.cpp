@@ -10,6 +10,7 @@
 #include "base/mapped_file.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
+#include "model/context_length.h"
 #include "model/model.h"
 #include "report/report.h"
 #include "text/template_renderer.h"
@@ -149,9 +150,6 @@ int run_decode(const Flags& flags) {
 }
 
 int run_render(const Flags& flags) {
-  if (flags.model.empty() && flags.chat_template.empty())
-    return report_error(flags.common,
-                        {ErrorCode::kUsage, "render needs MODEL or --chat-template FILE", "", ""});
   ArtifactPtr artifact;
   if (!flags.model.empty()) {
     auto opened = artifact::open(flags.model, open_options(flags.common, artifact::Need::kText));
@@ -176,14 +174,9 @@ Result<text::TokenCount> counted(const Flags& flags, const ArtifactPtr& artifact
   }
   PLIMSOLL_TRY(Json context, chat_context(flags));
   PLIMSOLL_TRY(auto renderer, open_renderer(flags, artifact));
-  const Json messages = context["messages"];
-  if (!context.contains("content_format")) context.set("content_format", "auto");
-  const text::PromptGuard guard(*tokenizer, context);  // as serve counts them
-  context.set("messages", guard.guarded_messages(messages));
-  context.set("tools", guard.guarded(context["tools"]));
-  const text::LineAnswer rendered = renderer.render(context);
-  if (!rendered) return fail(text::line_error(rendered.error()));
-  return text::count_chat(*tokenizer, guard.prompt_of(*(*rendered)["text"].as_string()), messages);
+  auto count = text::count_conversation(*tokenizer, renderer, std::move(context));
+  if (!count) return fail(text::line_error(count.error()));
+  return *count;
 }
 
 /// The context length that counts: the flag's, else the model's; nothing when neither is known.
@@ -191,8 +184,8 @@ std::optional<std::int64_t> context_tokens(const Flags& flags, const artifact::A
   if (flags.max_model_len) return flags.max_model_len;
   const auto spec = model::read_spec(artifact);
   if (!spec) return std::nullopt;
-  const auto longest = std::max(spec->extended_context_tokens, spec->native_context_tokens);
-  return longest > 0 ? std::optional<std::int64_t>(longest) : std::nullopt;
+  const std::int64_t longest = model::default_length(artifact, *spec);
+  return longest > 0 ? std::optional(longest) : std::nullopt;
 }
 
 int run_count(const Flags& flags) {
@@ -216,10 +209,10 @@ CLI::App* add_command(CLI::App& tokens, const std::shared_ptr<Flags>& flags, con
                       const char* help, const char* examples) {
   CLI::App* command = tokens.add_subcommand(name, help);
   add_common_flags(*command, flags->common);
-  auto* model = command->add_option("MODEL", flags->model,
-                                    "folder, .gguf file, tokenizer.json, tekken.json, *.tiktoken or *.model");
-  if (std::string_view(name) != "render") model->required();
-  command->footer(std::string("Examples:\n") + examples);
+  command->add_option("MODEL", flags->model,
+                      "folder, .gguf file, org/name[@revision] of a hub, ollama:NAME, lock record, or a "
+                      "tokenizer.json, tekken.json, *.tiktoken or *.model");
+  command->footer(std::string("Examples:\n") + examples + kModelEnvironment);
   return command;
 }
 
@@ -275,6 +268,9 @@ Verb add_tokens(CLI::App& app) {
   for (CLI::App* command : {encode, decode, render})
     command->add_flag("--jsonl", flags->jsonl, "one JSON object per line on stdin and stdout");
   return {tokens, {flags, &flags->common}, [=] {
+            const bool needs_model = !render->parsed() || flags->chat_template.empty();
+            if (const Status settled = settle_model(flags->model, flags->common); !settled && needs_model)
+              return report_error(flags->common, settled.error());
             if (encode->parsed()) return run_encode(*flags);
             if (decode->parsed()) return run_decode(*flags);
             return render->parsed() ? run_render(*flags) : run_count(*flags);

@@ -59,10 +59,14 @@ std::span<const CatalogueEntry> catalogue() {
   // The ones written by hand come first: they have a title and a licence.
   static const std::vector<CatalogueEntry> kAll = [] {
     std::vector<CatalogueEntry> all(std::begin(kCatalogue), std::end(kCatalogue));
-    for (const CatalogueEntry& entry : catalogue_table())
-      if (std::none_of(std::begin(kCatalogue), std::end(kCatalogue),
-                       [&](const CatalogueEntry& own) { return own.id == entry.id; }))
+    for (const CatalogueEntry& entry : catalogue_table()) {
+      const auto own = std::find_if(all.begin(), all.end(),
+                                    [&](const CatalogueEntry& known) { return known.id == entry.id; });
+      if (own == all.end())
         all.push_back(entry);
+      else
+        own->hub_parameters = entry.hub_parameters;
+    }
     return all;
   }();
   return kAll;

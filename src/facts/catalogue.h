@@ -4,6 +4,7 @@
 // source. Constants; any thread may call.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -18,10 +19,14 @@ struct CatalogueEntry {
   std::string_view config;   // the config's values as JSON text; model::read_spec reads them
   std::string_view license;  // the hub's license id; empty: not known
   std::string_view source;
+  std::int64_t hub_parameters = 0;  // total that the hub shows for its safetensors; 0: not known
 
   /// The config as a tree, as if read from config.json.
   Json config_json() const;
 };
+
+/// Where the entries' `hub_parameters` were read.
+inline constexpr std::string_view kHubParametersSource = "hub totals listed by llmfit 1.1.17";
 
 /// All entries, each id once.
 std::span<const CatalogueEntry> catalogue();

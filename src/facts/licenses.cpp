@@ -94,7 +94,7 @@ struct Phrase {
   std::string_view id, text, also;  // both must stand in the licence; `also` may be empty
 };
 
-/// From the particular to the general: the first that fits is meant.
+/// From the particular to the general: of those that stand at one place, the first that fits is meant.
 constexpr Phrase kPhrases[] = {
     {"llama4", "llama 4 community license", ""},
     {"llama3.3", "llama 3.3 community license", ""},
@@ -178,11 +178,17 @@ const LicenseFacts* find_license(std::string_view id) {
 }
 
 const LicenseFacts* recognize_license(std::string_view text) {
+  // Licences speak of others further down; what stands first is the title of this one.
   const std::string searched = text_form(text);
-  for (const Phrase& phrase : kPhrases)
-    if (searched.find(phrase.text) != std::string::npos && searched.find(phrase.also) != std::string::npos)
-      return find_license(phrase.id);
-  return nullptr;
+  const Phrase* found = nullptr;
+  std::size_t at = std::string::npos;
+  for (const Phrase& phrase : kPhrases) {
+    const std::size_t place = searched.find(phrase.text);
+    if (place >= at || searched.find(phrase.also) == std::string::npos) continue;
+    found = &phrase;
+    at = place;
+  }
+  return found ? find_license(found->id) : nullptr;
 }
 
 }  // namespace plimsoll::facts

@@ -135,6 +135,9 @@ constexpr std::array<std::string_view, 16> kVllmMethods{"awq",
                                                         "inc",
                                                         "modelopt_fp4",
                                                         "modelopt_mixed"};
+/// Methods whose weights llama.cpp's converter takes out of their codes (conversion/base.py of that release).
+constexpr std::array<std::string_view, 6> kLlamaCppConverts{"bitnet",   "fp8",  "gptq", "compressed-tensors",
+                                                            "modelopt", "mxfp4"};
 constexpr std::array<std::string_view, 16> kSglangMethods{
     "awq",        "gptq",         "fp8",       "mxfp8",
     "modelopt",   "modelopt_fp4", "quark",     "bitsandbytes",
@@ -197,13 +200,21 @@ EngineSupport from_listing(ServingEngine engine, const Listing* row) {
 }
 
 /// Ray Serve's LLM API runs the vLLM that its release pins.
+/// The vLLM that first runs an architecture: a note knows better than the first release that was examined.
+std::string_view vllm_since(std::string_view architecture, const Listing& row) {
+  for (const Note& note : kNotes)
+    if (note.engine == ServingEngine::kVllm && note.architecture == architecture && !note.since.empty())
+      return note.since;
+  return row.since;
+}
+
 EngineSupport ray_support(std::string_view architecture) {
   const Listing* row = listing_of(ServingEngine::kVllm, architecture);
   EngineSupport support = from_listing(ServingEngine::kRayServe, row);
   support.since = {};  // of Ray: not known
   if (!row) return support;
   const auto pinned = release_numbers(kRayVllm);
-  const bool is_in = release_numbers(row->since) <= pinned;
+  const bool is_in = release_numbers(vllm_since(architecture, *row)) <= pinned;
   const bool is_gone = !row->until.empty() && release_numbers(row->until) < pinned;
   support.until = {};
   support.status = is_in && !is_gone ? SupportStatus::kSupported : SupportStatus::kUnsupported;
@@ -278,6 +289,7 @@ std::optional<bool> reads_quantization(ServingEngine engine, std::string_view me
     case ServingEngine::kSglang:
       return is_one_of(kSglangMethods);
     case ServingEngine::kLlamaCpp:
+      return method == "gguf" || is_one_of(kLlamaCppConverts);
     case ServingEngine::kOllama:
       return method == "gguf";
     case ServingEngine::kTgi:

@@ -11,7 +11,8 @@ namespace plimsoll::inspect {
 namespace {
 
 constexpr std::size_t kMaxClaims = 64;
-constexpr std::size_t kReach = 60;  // characters around a number that say what it counts
+constexpr std::size_t kReach = 60;      // characters around a number that say what it counts
+constexpr std::size_t kSentence = 500;  // on either side; a card without stops is no prose
 
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -120,14 +121,53 @@ std::string_view after(std::string_view text, std::size_t at) {
   return part;
 }
 
+/// The sentence or line that holds a place.
+std::string_view sentence_at(std::string_view text, std::size_t at) {
+  std::size_t begin = at, end = at;
+  while (begin > 0 && at - begin < kSentence && text[begin - 1] != '\n' &&
+         !(text[begin - 1] == ' ' && begin > 1 && text[begin - 2] == '.'))
+    --begin;
+  while (end < text.size() && end - at < kSentence && text[end] != '\n' &&
+         !(text[end] == '.' && end + 1 < text.size() && (text[end + 1] == ' ' || text[end + 1] == '\n')))
+    ++end;
+  return text.substr(begin, end - begin);
+}
+
+/// Sentences about another model or a part of training: their figures are not this model's.
+bool speaks_of_another(std::string_view sentence) {
+  return holds_any(sentence,
+                   {"distill", "teacher", "draft model", "lora", "trainable", "adapter", "fine-tuned from",
+                    "finetuned from", "derived from", "compared to", "outperform", "reward model"});
+}
+
+/// "128K context", "1M context window", "context length: 131,072".
+std::optional<Claim> length_claim(std::string_view text, const Number& number, std::string_view left,
+                                  std::string_view right) {
+  const bool is_length = number.unit_text == "k" || number.unit_text == "m" || number.unit_text.empty();
+  const bool is_told_before =
+      holds_any(left, {"context length", "context window", "context size", "sequence length"});
+  // Millions are parameters unless the very next word says otherwise.
+  const bool is_told_behind =
+      number.unit_text == "m" ? right.starts_with(" context") || right.starts_with("-context") ||
+                                    right.starts_with(" token context") || right.starts_with("-token context")
+                              : holds_any(right.substr(0, 24), {"context"});
+  if (!is_length || (!is_told_before && !is_told_behind)) return std::nullopt;
+  // 128K means 131,072 or 128,000; both lie within what is said.
+  const double unit = number.unit_text == "m" ? 1024.0 * 1024.0 : number.unit;
+  return number.value * unit < 512 ? std::nullopt : made(Claim::Kind::kContext, number, unit, text);
+}
+
 std::optional<Claim> claim_of(std::string_view text, const Number& number) {
   const std::string_view left = before(text, number.begin), right = after(text, number.end);
-  const bool is_large_unit = number.unit >= 1e6 && number.unit_text != "k";
+  const bool is_large_unit = number.unit >= 1e6;
   const bool counts_parameters =
       holds_any(left, {"parameter", "params"}) || holds_any(right, {"parameter", "params"});
   // "per token" and prose about training data are no sizes: 15T tokens.
   const bool counts_tokens = right.starts_with(" token") || right.starts_with("-token");
+  if (number.unit_text != "m" || !counts_parameters)
+    if (auto claim = length_claim(text, number, left, right)) return claim;
   if (is_large_unit && !counts_tokens) {
+    if (speaks_of_another(sentence_at(text, number.begin))) return std::nullopt;
     if (holds_any(left, {"non-embedding", "without embedding"}) ||
         holds_any(right.substr(0, 30), {"non-embedding", "without embedding", "vision encoder"}))
       return std::nullopt;
@@ -138,15 +178,6 @@ std::optional<Claim> claim_of(std::string_view text, const Number& number) {
       return made(Claim::Kind::kTotal, number, number.unit, text);
     if (counts_parameters) return made(Claim::Kind::kTotal, number, number.unit, text);
     return std::nullopt;
-  }
-  const bool is_length = number.unit_text == "k" || number.unit_text == "m" || number.unit_text.empty();
-  if (is_length &&
-      (holds_any(left, {"context length", "context window", "context size", "sequence length"}) ||
-       holds_any(right.substr(0, 24), {"context"}))) {
-    // 128K means 131,072 or 128,000; both lie within what is said.
-    const double unit = number.unit_text == "m" ? 1024.0 * 1024.0 : number.unit;
-    if (number.value * unit < 512) return std::nullopt;
-    return made(Claim::Kind::kContext, number, unit, text);
   }
   return std::nullopt;
 }
@@ -190,11 +221,16 @@ std::vector<Claim> claims_in_name(std::string_view name) {
       kind = Claim::Kind::kActive;
       word.remove_prefix(1);
     }
+    double experts = 1;
+    if (const std::size_t x = word.find('x'); x != 0 && x < word.size() - 1 && x <= 3 && is_digit(word[0])) {
+      experts = read_number(word.substr(0, x), 0).value;  // "8x22b"
+      word.remove_prefix(x + 1);
+    }
     if (!word.empty() && is_digit(word.front())) {
       const Number number = read_number(word, 0);
       const bool is_size = number.unit_text == "b" || number.unit_text == "m" || number.unit_text == "t";
       if (is_size && number.end == word.size())
-        if (auto claim = made(kind, number, number.unit, word)) {
+        if (auto claim = made(kind, number, number.unit * experts, word)) {
           claim->text = std::string(name.substr(at, end - at));
           claims.push_back(std::move(*claim));
         }

@@ -21,7 +21,8 @@ struct Claim {
 /// Claims of prose in their order. Sizes "without embeddings" are left out.
 std::vector<Claim> claims_in_text(std::string_view text);
 
-/// Claims of a name: "Qwen3-30B-A3B" has a size and active parameters; "8x7B" and "E4B" claim nothing here.
+/// Claims of a name: "Qwen3-30B-A3B" has a size and active parameters; "8x7B" claims their product, "E4B"
+/// nothing.
 std::vector<Claim> claims_in_name(std::string_view name);
 
 /// True when `actual` rounds or truncates to the claim, or lies within 5 % of it.

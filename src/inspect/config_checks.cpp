@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "model/rope.h"
+
 namespace plimsoll::inspect {
 namespace {
 
@@ -26,10 +28,6 @@ constexpr std::array<Figure, 8> kFigures{{
     {"vocab_size", std::int64_t{1} << 28},
     {"num_experts", 65'536},
 }};
-
-constexpr std::array<std::string_view, 11> kRopeTypes{"default", "linear",       "dynamic",      "llama3",
-                                                      "yarn",    "longrope",     "su",           "mrope",
-                                                      "none",    "proportional", "deepseek_yarn"};
 
 void malformed(Findings& findings, std::string id, std::string where, std::string message) {
   findings.push_back({std::move(id), FindingLevel::kError, FindingKind::kMalformed, std::move(where),
@@ -52,6 +50,39 @@ void check_figures(const Subject& subject, Findings& findings) {
   }
 }
 
+/// Keys whose value readers pass over where it has another type; null is always allowed.
+struct Typed {
+  std::string_view key, wanted;
+  bool (*is_right)(const Json&);
+};
+constexpr std::array<Typed, 9> kTyped{{
+    {"max_position_embeddings", "a number", [](const Json& value) { return value.is_number(); }},
+    {"sliding_window", "a number",
+     [](const Json& value) { return value.is_number() || value.is_array() || value.is_bool(); }},
+    {"layer_types", "a list", [](const Json& value) { return value.is_array(); }},
+    {"rope_scaling", "an object", [](const Json& value) { return value.is_object(); }},
+    {"rope_parameters", "an object", [](const Json& value) { return value.is_object(); }},
+    {"eos_token_id", "an id or a list of ids",
+     [](const Json& value) {
+       const auto& items = value.items();
+       return value.as_integer() ||
+              (value.is_array() && std::all_of(items.begin(), items.end(),
+                                               [](const Json& id) { return id.as_integer().has_value(); }));
+     }},
+    {"torch_dtype", "a text", [](const Json& value) { return value.is_string(); }},
+    {"dtype", "a text", [](const Json& value) { return value.is_string(); }},
+    {"architectures", "a list", [](const Json& value) { return value.is_array(); }},
+}};
+
+void check_types(const Subject& subject, Findings& findings) {
+  for (const Typed& typed : kTyped) {
+    const Json& value = subject.figures[typed.key];
+    if (value.is_null() || typed.is_right(value)) continue;
+    malformed(findings, "CFG_TYPE", subject.place(typed.key),
+              fmt::format("{} is {}, {} is wanted", typed.key, dump(value).substr(0, 60), typed.wanted));
+  }
+}
+
 void check_heads(const Subject& subject, Findings& findings) {
   const auto heads = subject.figures["num_attention_heads"].as_integer();
   const auto kv_heads = subject.figures["num_key_value_heads"].as_integer();
@@ -65,7 +96,7 @@ void check_rope(const Subject& subject, Findings& findings) {
   for (const char* dict : {"rope_scaling", "rope_parameters"}) {
     for (const char* key : {"rope_type", "type"}) {
       const std::string* type = subject.figures[dict][key].as_string();
-      if (!type || std::find(kRopeTypes.begin(), kRopeTypes.end(), *type) != kRopeTypes.end()) continue;
+      if (!type || model::is_known_rope_kind(*type)) continue;
       findings.push_back(
           {"CFG_ROPE_TYPE", FindingLevel::kError, FindingKind::kUnsupported,
            subject.place(fmt::format("{}/{}", dict, key)),
@@ -101,6 +132,7 @@ bool has_error(const Findings& findings, std::initializer_list<std::string_view>
 void check_config(const Subject& subject, const std::optional<Error>& spec_error, Findings& findings) {
   if (!subject.is_gguf() && subject.artifact.config().is_object()) {
     check_figures(subject, findings);
+    check_types(subject, findings);
     check_heads(subject, findings);
     check_rope(subject, findings);
   }

@@ -4,32 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <memory>
 #include <utility>
 
-#include "text/chat.h"
+#include "model/context_length.h"
+#include "text/template_renderer.h"
 #include "text/text.h"
 
 namespace plimsoll::inspect {
 namespace {
 
-constexpr std::int64_t kMaxLength = std::int64_t{1} << 40;  // no model is trained on 10^12 tokens
-constexpr double kMaxFactor = 1e6;                          // extensions above it are damage, not intent
+using model::length_in;
+using model::RopeScaling;
 
-bool is_length(const Json& value) {
-  const auto tokens = value.as_integer();
-  return tokens && *tokens > 0 && *tokens <= kMaxLength;
-}
-
-std::optional<std::int64_t> length_in(const Json& value) {
-  return is_length(value) ? value.as_integer() : std::nullopt;
-}
-
-// Keys that state a length, in the order in which vLLM asks for them.
-constexpr std::array<const char*, 9> kLengthKeys{
-    "max_position_embeddings", "n_positions",         "max_seq_len",    "seq_length", "model_max_length",
-    "max_target_positions",    "max_sequence_length", "max_seq_length", "seq_len"};
+constexpr std::int64_t kLengthOfNone = 2048;  // vLLM 0.33: the default where no key states a length
 
 struct Place {
   std::string file, pointer;
@@ -49,8 +37,8 @@ std::vector<Place> length_places(const Subject& subject) {
         add(subject.config_file, key, value);
     return places;
   }
-  for (const char* key : kLengthKeys)
-    add(subject.config_file, subject.figures_pointer + "/" + key, figures[key]);
+  for (const std::string_view key : model::length_keys())
+    add(subject.config_file, fmt::format("{}/{}", subject.figures_pointer, key), figures[key]);
   constexpr const char* kOriginal = "original_max_position_embeddings";
   add(subject.config_file, subject.figures_pointer + "/" + kOriginal, figures[kOriginal]);
   for (const char* scaling : {"rope_scaling", "rope_parameters"}) {
@@ -64,85 +52,18 @@ std::vector<Place> length_places(const Subject& subject) {
   return places;
 }
 
-// What the rotary dictionary says; several where each kind of layer has its own.
-struct Scaling {
-  std::string type = "default";
-  std::optional<double> factor;
-  std::optional<std::int64_t> original;
-};
-
-Scaling scaling_in(const Json& entry, const Json& figures) {
-  Scaling scaling;
-  for (const char* key : {"type", "rope_type"})
-    if (const auto* type = entry[key].as_string()) scaling.type = *type;
-  if (scaling.type == "su") scaling.type = "longrope";  // Phi-3's first name for it
-  if (const auto factor = entry["factor"].as_double(); factor && *factor > 0 && *factor <= kMaxFactor)
-    scaling.factor = factor;
-  scaling.original = length_in(entry["original_max_position_embeddings"]);
-  if (!scaling.original) scaling.original = length_in(figures["original_max_position_embeddings"]);
-  return scaling;
-}
-
-std::vector<Scaling> scalings_of(const Json& figures) {
-  const Json& dictionary =
-      figures["rope_parameters"].is_object() ? figures["rope_parameters"] : figures["rope_scaling"];
-  std::vector<Scaling> scalings;
-  for (const auto& [kind, entry] : dictionary.members())
-    if (entry.is_object()) scalings.push_back(scaling_in(entry, figures));
-  if (scalings.empty() && dictionary.is_object()) scalings.push_back(scaling_in(dictionary, figures));
-  return scalings;
-}
-
-std::int64_t times(std::int64_t tokens, double factor) {
-  const double product = static_cast<double>(tokens) * factor;
-  return product < static_cast<double>(kMaxLength) ? static_cast<std::int64_t>(product) : kMaxLength;
-}
-
-// The length that vLLM takes from the config before scaling: the smallest of the keys, but model_max_length
-// goes before all.
-std::optional<std::int64_t> stated_length(const Json& figures) {
-  if (const auto tokens = length_in(figures["model_max_length"])) return tokens;
-  std::optional<std::int64_t> smallest;
-  for (const char* key : kLengthKeys)
-    if (const auto tokens = length_in(figures[key])) smallest = std::min(smallest.value_or(*tokens), *tokens);
-  return smallest;
-}
-
-// vLLM's default --max-model-len. Types whose stated length is already the extended one are not multiplied;
-// longrope starts at its original length. Source: docs/formulas/context.md, section 3 (vLLM 0.33.0).
-std::optional<std::int64_t> default_length(const Json& figures, std::optional<std::int64_t> stated) {
-  if (!stated) return std::nullopt;
-  constexpr std::array<std::string_view, 6> kAlreadyScaled{
-      "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling", "su"};
-  // Gemma 3 states the extended length beside a linear factor; vLLM asks for its name.
-  const auto* type = figures["model_type"].as_string();
-  const bool is_extended = type && type->find("gemma3") != std::string::npos;
-  double factor = 1.0;
-  bool is_longrope = false;
-  for (const Scaling& scaling : scalings_of(figures)) {
-    is_longrope |= scaling.type == "longrope";
-    if (std::find(kAlreadyScaled.begin(), kAlreadyScaled.end(), scaling.type) == kAlreadyScaled.end())
-      factor = scaling.factor.value_or(factor);
-  }
-  if (is_longrope)
-    if (const auto original = length_in(figures["original_max_position_embeddings"])) return original;
-  return is_extended ? *stated : times(*stated, factor);
-}
-
 // Native and extended length from the config alone, for architectures without a spec.
 void read_lengths(const Json& figures, std::optional<std::int64_t> stated, Context& context) {
   context.native_tokens = stated;
   context.extended_tokens = stated;
-  const auto* type = figures["model_type"].as_string();
-  const bool is_extended = type && type->find("gemma3") != std::string::npos;
-  for (const Scaling& scaling : scalings_of(figures)) {
+  for (const RopeScaling& scaling : model::rope_scalings(figures)) {
     if (scaling.original) context.native_tokens = scaling.original;
     const auto base = scaling.original ? scaling.original : stated;
-    if (!base || !scaling.factor || is_extended) continue;
+    if (!base || !scaling.factor) continue;
     std::int64_t reached = stated.value_or(*base);
-    if (scaling.type == "linear" && stated) reached = times(*stated, *scaling.factor);
-    if (scaling.type == "yarn" || scaling.type == "deepseek_yarn" || scaling.type == "dynamic")
-      reached = times(*base, *scaling.factor);
+    if (scaling.type == "linear" && stated) reached = model::scaled_length(*stated, *scaling.factor);
+    if (scaling.is_yarn() || scaling.type == "dynamic")
+      reached = model::scaled_length(*base, *scaling.factor);
     context.extended_tokens = std::max(context.extended_tokens.value_or(0), reached);
   }
 }
@@ -151,12 +72,12 @@ void read_lengths(const Json& figures, std::optional<std::int64_t> stated, Conte
 void check_scaled_length(const Subject& subject, Report& report) {
   if (subject.is_gguf()) return;
   const auto stated = length_in(subject.figures["max_position_embeddings"]);
-  const auto scalings = scalings_of(subject.figures);
-  const auto yarn = std::find_if(scalings.begin(), scalings.end(), [](const Scaling& scaling) {
-    return scaling.type == "yarn" || scaling.type == "deepseek_yarn";
-  });
+  const auto scalings = model::rope_scalings(subject.figures);
+  const auto yarn = std::find_if(scalings.begin(), scalings.end(),
+                                 [](const RopeScaling& scaling) { return scaling.is_yarn(); });
   if (!stated || yarn == scalings.end() || !yarn->factor) return;
-  const std::int64_t base = yarn->original.value_or(*stated), reached = times(base, *yarn->factor);
+  const std::int64_t base = yarn->original.value_or(*stated),
+                     reached = model::scaled_length(base, *yarn->factor);
   if (*stated >= reached) return;
   add_check(report.findings, "CFG_ROPE_CTX", FindingLevel::kWarning, subject.place("max_position_embeddings"),
             fmt::format("yarn reaches {} x {} = {} tokens, max_position_embeddings states {}, which vLLM "
@@ -221,32 +142,44 @@ void read_window(const Subject& subject, Report& report) {
   }
 }
 
-Json message(const char* role, const std::string& content) {
-  return Json::object({{"role", role}, {"content", content}});
+// What is asked for against what the model has: flags and traffic that engines would refuse.
+void check_asked_length(const Subject& subject, Report& report) {
+  const Context& context = report.context;
+  const std::int64_t longest = *context.max_model_len;
+  const auto& asked = subject.options.sequence_tokens;
+  // longrope starts at its original length and may be asked to go on.
+  const auto scalings =
+      subject.is_gguf() ? std::vector<RopeScaling>() : model::rope_scalings(subject.figures);
+  const bool is_longrope = std::any_of(scalings.begin(), scalings.end(),
+                                       [](const RopeScaling& scaling) { return scaling.type == "longrope"; });
+  const std::int64_t most = is_longrope ? std::max(longest, context.extended_tokens.value_or(0)) : longest;
+  if (asked && *asked > most)
+    add_check(report.findings, "CTX_ASKED", FindingLevel::kWarning, "--max-model-len",
+              fmt::format("{} tokens are asked for, the model has {}: vLLM refuses to start", *asked, most),
+              fmt::format("ask for at most {}", most));
+  if (!report.workload) return;
+  const std::int64_t limit = std::min(asked.value_or(longest), most);
+  const auto request = checked_sum(report.workload->input.value, report.workload->output.value);
+  if (!request || *request > limit)
+    add_check(report.findings, "CTX_WORKLOAD", FindingLevel::kWarning, "--workload",
+              fmt::format("requests of {} + {} tokens are longer than the {} of the context",
+                          report.workload->input.value, report.workload->output.value, limit),
+              "shorten the requests, or take a model with a longer context");
 }
 
-// Tokens that the template puts around one user message.
+// Tokens that the template puts around one user message, counted as `serve` counts them.
 std::optional<std::int64_t> template_overhead(const artifact::Artifact& artifact) {
-  if (!text::has_tokenizer(artifact)) return std::nullopt;
-  const auto source = text::chat_template_source(artifact);
-  const auto chat = source ? text::ChatTemplate::parse(*source)
-                           : tl::expected<std::shared_ptr<const text::ChatTemplate>, text::TemplateError>();
-  if (!source || !chat) return std::nullopt;
-  const std::string content = "Hello";
-  const auto prompt =
-      (*chat)->render(Json::object({{"messages", Json(Json::Array{message("user", content)})},
-                                    {"tools", nullptr},
-                                    {"documents", nullptr},
-                                    {"add_generation_prompt", true},
-                                    {"bos_token", text::special_token_text(artifact, "bos_token")},
-                                    {"eos_token", text::special_token_text(artifact, "eos_token")}}),
-                      "2026-01-15T09:30:00");
-  if (!prompt) return std::nullopt;
+  if (!text::has_tokenizer(artifact) || !text::chat_template_source(artifact)) return std::nullopt;
   const auto tokenizer = text::load_tokenizer(artifact);
   if (!tokenizer) return std::nullopt;
-  const auto all = (*tokenizer)->encode(*prompt, {false, true}).size();
-  const auto words = (*tokenizer)->encode(content, {false, false}).size();
-  return all >= words ? std::optional(static_cast<std::int64_t>(all - words)) : std::nullopt;
+  // The artifact outlives the renderer, which wants to share it.
+  text::TemplateRenderer renderer(
+      {std::shared_ptr<const artifact::Artifact>(std::shared_ptr<void>(), &artifact), {}, {}});
+  const Json user = Json::object({{"role", "user"}, {"content", "Hello"}});
+  Json context = text::chat_context({Json(Json::Array{user}), {}, {}});
+  context.set("now", "2026-01-15T09:30:00");
+  const auto count = text::count_conversation(**tokenizer, renderer, std::move(context));
+  return count ? std::optional(count->template_overhead.value) : std::nullopt;
 }
 
 }  // namespace
@@ -254,7 +187,7 @@ std::optional<std::int64_t> template_overhead(const artifact::Artifact& artifact
 void read_context(const Subject& subject, Report& report) {
   Context& context = report.context;
   for (const Place& place : length_places(subject)) {
-    if (is_length(*place.value)) {
+    if (length_in(*place.value)) {
       context.sources.push_back({place.file, place.pointer, *place.value});
       continue;
     }
@@ -265,18 +198,26 @@ void read_context(const Subject& subject, Report& report) {
          is_tokenizer ? FindingLevel::kInfo : FindingLevel::kError,
          FindingKind::kMalformed,
          fmt::format("{}: {}", place.file, place.pointer),
-         fmt::format("the length {} cannot be meant; it is skipped", dump(*place.value)),
+         fmt::format("the length {} lies outside 1 to 2^40 tokens; it is skipped", dump(*place.value)),
          {}});
   }
-  const auto stated = subject.is_gguf() ? std::nullopt : stated_length(subject.figures);
+  const auto stated = subject.is_gguf() ? std::nullopt : model::stated_length(subject.figures);
   if (!subject.is_gguf()) read_lengths(subject.figures, stated, context);
   if (report.spec) {
     if (report.spec->native_context_tokens > 0) context.native_tokens = report.spec->native_context_tokens;
     if (report.spec->extended_context_tokens > 0)
       context.extended_tokens = report.spec->extended_context_tokens;
   }
-  // Where the config states none, the family's own default stands in the spec.
-  context.max_model_len = stated ? default_length(subject.figures, stated) : context.extended_tokens;
+  const std::int64_t length = report.spec ? model::default_length(subject.artifact, *report.spec)
+                              : stated    ? model::default_length(subject.figures, *stated)
+                                          : 0;
+  if (length > 0) context.max_model_len = length;
+  if (!context.max_model_len && report.spec && !subject.is_gguf()) {
+    context.max_model_len = kLengthOfNone;
+    add_check(report.findings, "CONTEXT_NOT_STATED", FindingLevel::kInfo, subject.config_file,
+              fmt::format("no key states a length in tokens; vLLM takes {} then", kLengthOfNone),
+              "give --max-model-len: layers with a state alone have no limit of their own");
+  }
   check_scaled_length(subject, report);
   check_tokenizer_length(subject, report);
   read_window(subject, report);
@@ -290,9 +231,15 @@ void measure_maximum_input(const Subject& subject, Report& report) {
   if (report.workload) {
     room.reserved_output_tokens = report.workload->output.value;
     room.reserved_by = "--workload";
-  } else if (const auto limit = report.generation_defaults["max_new_tokens"].as_integer()) {
+  } else if (const auto limit = length_in(report.generation_defaults["max_new_tokens"])) {
     room.reserved_output_tokens = *limit;
     room.reserved_by = "generation_config.json";
+    if (*limit >= *context.max_model_len)
+      add_check(report.findings, "GEN_LENGTH", FindingLevel::kInfo, "generation_config.json: /max_new_tokens",
+                fmt::format("max_new_tokens {} leaves no input of the {} tokens; vLLM shortens the answer "
+                            "instead",
+                            *limit, *context.max_model_len),
+                "send max_tokens with each request");
   } else {
     room.reserved_output_tokens = 1;  // no engine takes a prompt that leaves no room for one token
     room.reserved_by = "one token";
@@ -301,6 +248,7 @@ void measure_maximum_input(const Subject& subject, Report& report) {
     room.tokens = std::max<std::int64_t>(
         0, *context.max_model_len - room.reserved_output_tokens - *room.template_overhead_tokens);
   context.maximum_input = room;
+  check_asked_length(subject, report);
 }
 
 Json context_json(const Context& context) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "artifact/hub/settings.h"
 #include "base/mapped_file.h"
 
 namespace plimsoll::inspect {
@@ -37,7 +38,12 @@ std::string output_of(const char* command) {
 
 std::optional<Bytes> free_disk_of(const std::string& model) {
   std::error_code error;
-  std::filesystem::path path = std::filesystem::exists(model, error) ? model : ".";
+  // What is not here goes to the hub's cache; a folder that is still to be made lies on its parent's disk.
+  std::filesystem::path path =
+      std::filesystem::exists(model, error) ? model : artifact::HubSettings::from_environment().cache;
+  while (!path.empty() && !std::filesystem::exists(path, error) && path != path.parent_path())
+    path = path.parent_path();
+  if (path.empty()) path = ".";
   const auto space = std::filesystem::space(path, error);
   if (error || space.available > static_cast<std::uintmax_t>(INT64_MAX)) return std::nullopt;
   return Bytes(static_cast<std::int64_t>(space.available));
@@ -199,16 +205,14 @@ class Rows {
   }
 
   void add_disk() {
-    // Files that are here need no more room; an id has still to be downloaded.
-    const bool is_here =
-        std::any_of(subject_.artifact.files().begin(), subject_.artifact.files().end(),
-                    [](const auto& file) { return file.role == artifact::FileRole::kWeights; });
+    // Files that are here need no more room; what a hub only told of has still to be downloaded.
+    const bool is_here = subject_.artifact.has_tensor_bytes() && !subject_.artifact.tensors().empty();
     if (is_here || !report_.weights.bytes) return;
     const bool is_known = around_.free_disk.has_value();
     const bool is_met = is_known && around_.free_disk->value > report_.weights.bytes->value;
     add(fmt::format("disk for a download of {}", as_gib(*report_.weights.bytes)),
         is_known ? Json(as_gib(*around_.free_disk)) : Json(), is_known ? std::optional(is_met) : std::nullopt,
-        "tensor bytes; free space of the current folder's disk");
+        "tensor bytes; free space of the hub cache's disk");
     if (is_known && !is_met)
       find("ENV_DISK", FindingLevel::kWarning,
            fmt::format("the download has about {} bytes, the disk {} free", report_.weights.bytes->value,
@@ -262,6 +266,12 @@ Result<Surroundings> surroundings_of_gpu(const std::string& text) {
                   "--gpu", "give NAME or NAME:N");
   }
   around.origin = "--gpu " + text;
+  // A bare number is a name ("4090"), a size has its letters.
+  const bool has_letters = around.gpu_name.find_first_not_of("0123456789.") != std::string::npos;
+  if (const auto size = has_letters ? parse_size(around.gpu_name) : std::nullopt; size && *size > 0) {
+    around.gpu_memory = Bytes(*size);
+    return around;
+  }
   PLIMSOLL_TRY(around.gpu, facts::find_gpu(around.gpu_name));
   around.gpu_name = std::string(around.gpu->name);
   around.gpu_memory = around.gpu->memory();

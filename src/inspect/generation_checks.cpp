@@ -33,9 +33,15 @@ constexpr std::array<SamplingKey, 8> kKeys{{
 bool is_refused(const SamplingKey& key, const Json& value) {
   const auto number = value.as_double();
   if (!number || !(*number >= key.least && *number <= key.most)) return true;
-  // Bounds that are open: nothing has a probability of 0 in sum, and penalties divide.
   const std::string_view name = key.name;
+  if ((name == "top_k" || name == "max_new_tokens") && !value.as_integer()) return true;  // counts
+  // Bounds that are open: nothing has a probability of 0 in sum, and penalties divide.
   return (name == "top_p" || name == "repetition_penalty") && *number == 0.0;
+}
+
+bool changes_nothing(const SamplingKey& key, const Json& value) {
+  const bool is_switched_off = std::string_view(key.name) == "top_k" && value.as_double() == -1.0;
+  return is_switched_off || value.as_double() == key.neutral;
 }
 
 bool has_file(const Subject& subject) {
@@ -65,7 +71,7 @@ void check_generation(const Subject& subject, Report& report) {
                 fmt::format("{} is {}: requests that give no value of their own are refused", key.name,
                             dump(value).substr(0, 60)),
                 "correct the value, or start engines with --generation-config vllm");
-    else if (value.as_double() != key.neutral)
+    else if (!changes_nothing(key, value))
       applied += fmt::format("{}{} {}", applied.empty() ? "" : ", ", key.name, dump(value));
   }
   if (!applied.empty())

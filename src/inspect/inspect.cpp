@@ -18,6 +18,7 @@
 #include "inspect/model_card.h"
 #include "inspect/multimodal.h"
 #include "inspect/parallel_checks.h"
+#include "inspect/quantization.h"
 #include "inspect/revision_checks.h"
 #include "inspect/sidecar_checks.h"
 #include "inspect/sizes.h"
@@ -87,6 +88,7 @@ Status run_checks(const Subject& subject, Report& report) {
   read_context(subject, report);
   PLIMSOLL_TRY_VOID(measure_kv_cache(subject, report));
   measure_sizes(subject, report);
+  check_declaration(subject, report);
   check_weights(subject, report);
   check_sidecars(subject, report.findings);
   check_tokens(subject, report);

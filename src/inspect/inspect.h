@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with this model, and how large is it? Every check before deployment, all findings and never
 // only the first; sizes, layers, KV cache and context beside them. A Report is a value; what cannot be known
-// is empty in it and null in its JSON. Reads headers only, unless asked for more.
+// is empty in it and null in its JSON. Reads headers only, unless asked for more. Beside it: compare.h.
 #pragma once
 
 #include <cstdint>
@@ -39,13 +39,14 @@ struct Group {
 };
 
 struct Difference {
-  std::string cause;  // tied_head_stored stored_buffers quantization_scales packed_4bit
+  std::string cause;  // tied_head_stored stored_buffers quantization_scales packed_4bit mxfp4_blocks mtp
   std::int64_t parameters = 0;
 };
 
 /// Logical parameters of the model proper: a tied head once, packed weights unpacked, no buffers or scales.
 struct Parameters {
   std::optional<std::int64_t> total, active, active_without_embedding, mtp, hub_total;
+  std::string hub_total_source;         // empty: counted from the files' headers
   std::vector<Group> by_group;          // sums to total
   std::vector<Difference> differences;  // total + their sum = hub_total
 };

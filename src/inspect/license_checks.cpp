@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "facts/catalogue.h"
 #include "facts/licenses.h"
 
@@ -34,6 +38,20 @@ const LicenseFacts* row_of(const std::string& id, const std::optional<std::strin
   return facts::find_license(id);
 }
 
+/// How much a licence forbids; of several, the one that forbids most is kept to.
+int strictness(const std::string& id) {
+  const auto* row = facts::find_license(id);
+  if (!row || row->commercial_use == Permission::kUnknown) return 2;
+  return row->commercial_use == Permission::kNo ? 3 : row->commercial_use == Permission::kConditional ? 1 : 0;
+}
+
+std::optional<std::string> strictest(const std::vector<std::string>& ids) {
+  const auto worst = std::max_element(ids.begin(), ids.end(), [](const std::string& a, const std::string& b) {
+    return strictness(a) < strictness(b);
+  });
+  return worst == ids.end() ? std::nullopt : std::optional(*worst);
+}
+
 std::optional<Statement> stated(const Subject& subject, const ModelCard* card) {
   const artifact::Artifact& artifact = subject.artifact;
   Statement statement;
@@ -43,7 +61,7 @@ std::optional<Statement> stated(const Subject& subject, const ModelCard* card) {
     statement.name = text_of(subject.figures["general.license.name"]);
     statement.where = subject.place("general.license");
   } else if (card) {
-    id = card->field("license");
+    id = strictest(card->values("license"));
     statement.name = card->field("license_name");
     statement.where = "README.md: license";
   } else if (artifact.form() == artifact::Form::kConfigOnly && artifact.files().empty()) {
@@ -52,7 +70,9 @@ std::optional<Statement> stated(const Subject& subject, const ModelCard* card) {
     statement.where = "catalogue: license";
   }
   if (!id && !statement.name) return std::nullopt;
-  statement.id = id.value_or("other");
+  constexpr std::size_t kLongestName = 120;
+  statement.id = id.value_or("other").substr(0, kLongestName);
+  if (statement.name) statement.name = statement.name->substr(0, kLongestName);
   statement.row = row_of(statement.id, statement.name);
   return statement;
 }
@@ -116,7 +136,11 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
   else if (row)
     report.license = std::string(row->id);
 
-  const bool asks_consent = card && card->has_prefix("extra_gated_");
+  // Whether consent is asked for is the repository's matter, not the licence's.
+  const artifact::HubFacts* hub = subject.artifact.hub();
+  const Json gated = hub                                        ? Json(hub->is_gated)
+                     : card && card->has_prefix("extra_gated_") ? Json(true)
+                                                                : Json();
   report.license_terms =
       Json::object({{"id", report.license},
                     {"name", row         ? Json(row->title)
@@ -125,10 +149,15 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
                     {"commercial_use", row ? permission_json(row->commercial_use) : Json()},
                     {"redistribution", row ? permission_json(row->redistribution) : Json()},
                     {"derivatives", row ? permission_json(row->derivatives) : Json()},
-                    {"gated", asks_consent || (row && row->is_gated) ? Json(true) : Json()},
+                    {"gated", gated},
                     {"conditions", row && !row->conditions.empty() ? Json(row->conditions) : Json()},
                     {"source", row ? Json(fmt::format("{}, {}", row->source, row->date)) : Json()}});
 
+  if (const auto all = card ? card->values("license") : std::vector<std::string>(); all.size() > 1)
+    add_check(report.findings, "LICENSE_SEVERAL", FindingLevel::kWarning, "README.md: license",
+              fmt::format("the card names {} licences, \"{}\" among them, which forbids most", all.size(),
+                          statement->id),
+              "ask the publisher which one holds for the weights; until then keep to the strictest");
   if (row)
     add_terms_finding(*row, where, report.findings);
   else if (statement || file)

@@ -7,6 +7,7 @@ namespace plimsoll::inspect {
 namespace {
 
 constexpr std::size_t kMaxText = std::size_t{1} << 20;  // cards are below 200 kB; claims stand at the top
+constexpr std::size_t kMaxBlock = 4096;                 // no licence's name is as long
 constexpr std::size_t kMaxFields = 4096;                // languages and tags come in hundreds
 
 std::string_view trimmed(std::string_view text) {
@@ -58,16 +59,21 @@ class FrontMatter {
       if (!key_.empty()) add(key_, scalar(content.substr(2)));
       return;
     }
-    if (is_indented) return;
+    if (is_indented) {
+      if (is_in_block_) continue_block(content);
+      return;
+    }
+    is_in_block_ = false;
     const std::size_t colon = content.find(':');
     if (colon == std::string_view::npos) return;
     key_ = scalar(content.substr(0, colon));
     const std::string_view value = trimmed(content.substr(colon + 1));
     if (value.starts_with("["))
       for (std::string& item : flow_items(value)) add(key_, std::move(item));
+    else if (is_in_block_ = value.starts_with("|") || value.starts_with(">"); is_in_block_)
+      add(key_, {});  // its lines follow
     else
-      // A block ("|", ">") or a nested mapping: the key is there, its text is not read.
-      add(key_, value.starts_with("|") || value.starts_with(">") ? std::string() : scalar(value));
+      add(key_, value == "~" || value == "null" ? std::string() : scalar(value));
   }
 
  private:
@@ -75,8 +81,16 @@ class FrontMatter {
     if (card_.fields.size() < kMaxFields) card_.fields.emplace_back(key, std::move(value));
   }
 
+  // Lines of a block are words of one value here: no field that is read has lines that matter.
+  void continue_block(std::string_view line) {
+    if (card_.fields.empty()) return;
+    std::string& value = card_.fields.back().second;
+    if (value.size() < kMaxBlock) value += (value.empty() ? "" : " ") + std::string(line);
+  }
+
   ModelCard& card_;
   std::string key_;
+  bool is_in_block_ = false;
 };
 
 }  // namespace
@@ -85,6 +99,13 @@ std::optional<std::string> ModelCard::field(std::string_view key) const {
   for (const auto& [name, value] : fields)
     if (name == key && !value.empty()) return value;
   return std::nullopt;
+}
+
+std::vector<std::string> ModelCard::values(std::string_view key) const {
+  std::vector<std::string> found;
+  for (const auto& [name, value] : fields)
+    if (name == key && !value.empty()) found.push_back(value);
+  return found;
 }
 
 bool ModelCard::has_prefix(std::string_view prefix) const {

@@ -21,6 +21,8 @@ struct ModelCard {
 
   /// The first value of a key, or nothing.
   std::optional<std::string> field(std::string_view key) const;
+  /// All values of a key: a list's items, or what a key that stands twice was given.
+  std::vector<std::string> values(std::string_view key) const;
   /// True when any key begins with `prefix` ("extra_gated_").
   bool has_prefix(std::string_view prefix) const;
 };

@@ -9,6 +9,10 @@
 #include <numeric>
 #include <utility>
 
+#include "inspect/quantization.h"
+#include "memory/quantized_weights.h"
+#include "model/key_reader.h"
+
 namespace plimsoll::inspect {
 namespace {
 
@@ -19,6 +23,14 @@ std::optional<std::int64_t> count_in(const Json& figures, std::initializer_list<
   for (const auto key : keys)
     if (const auto count = figures[key].as_integer(); count && *count > 0 && *count <= kMaxCount)
       return count;
+  return std::nullopt;
+}
+
+/// A figure under any of the spellings that published configs use.
+std::optional<std::int64_t> figure_in(const Json& figures, std::string_view key) {
+  if (const auto count = count_in(figures, {key})) return count;
+  for (const std::string_view other : model::other_spellings(key))
+    if (const auto count = count_in(figures, {other})) return count;
   return std::nullopt;
 }
 
@@ -33,66 +45,65 @@ struct Blocks {
   std::int64_t expert = 1;             // width of routed experts
 };
 
-std::int64_t positive_or_one(const Json& value) {
-  const auto number = value.as_integer();
-  return number && *number > 0 && *number <= kMaxCount ? *number : 1;
+/// Rows and columns between which a matrix of that scheme can be cut.
+struct Cut {
+  std::int64_t rows = 1, columns = 1;
+};
+
+Cut cut_of(const model::QuantizationScheme* scheme) {
+  const auto bounded = [](std::int64_t value) { return std::clamp<std::int64_t>(value, 1, kMaxCount); };
+  if (!scheme) return {};
+  if (scheme->block_rows && scheme->block_columns)
+    return {bounded(*scheme->block_rows), bounded(*scheme->block_columns)};
+  return {1, bounded(scheme->group_size.value_or(1))};  // scales run along the input
 }
 
-/// True when the config's list of modules that stay in 16 bit names one with any of these words.
-bool keeps(const Json& config, std::initializer_list<std::string_view> words) {
-  for (const char* key : {"modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules"})
-    for (const Json& entry : config[key].items())
-      if (const auto* name = entry.as_string())
-        for (const std::string_view word : words)
-          if (name->find(word) != std::string::npos) return true;
-  return false;
+/// The scheme of the weights of one part: the first that the declaration converts. Without a list of weights
+/// the usual name of one stands for all.
+const model::QuantizationScheme* scheme_in(const Report& report, const model::Quantization& declared,
+                                           model::WeightGroup group, const char* usual_name) {
+  if (!report.spec || !report.spec->has_file_names) return declared.scheme_of(usual_name);
+  for (const model::Weight& weight : report.spec->weights)
+    if (weight.group == group && weight.is_linear)
+      if (const auto* scheme = memory::scheme_of(weight, declared)) return scheme;
+  return nullptr;
 }
 
-Blocks blocks_of(const Subject& subject) {
-  const Json& root = subject.artifact.config();
-  const Json& config = root["quantization_config"].is_object() ? root["quantization_config"]
-                                                               : subject.figures["quantization_config"];
+Blocks blocks_of(const Subject& subject, const Report& report) {
+  using model::WeightGroup;
   Blocks blocks;
-  if (!config.is_object()) return blocks;
-  const Json* shape = &config["weight_block_size"];
-  std::int64_t group = positive_or_one(config["group_size"]);
-  bool is_nvfp4 = false;
-  for (const auto& [name, entry] : config["config_groups"].members()) {
-    const Json& weights = entry["weights"];
-    if (weights["block_structure"].size() == 2) shape = &weights["block_structure"];
-    group = std::max(group, positive_or_one(weights["group_size"]));
-    is_nvfp4 |= weights["num_bits"] == Json(4) && weights["type"] == Json("float");
-  }
-  for (const char* key : {"quant_algo", "format"})
-    if (const auto* text = config[key].as_string())
-      is_nvfp4 |= text->find("NVFP4") != std::string::npos || text->find("nvfp4") != std::string::npos;
-  if (shape->size() == 2) {
-    blocks.output = positive_or_one(shape->items()[0]);
-    blocks.input = positive_or_one(shape->items()[1]);
-    blocks.expert = std::lcm(blocks.output, blocks.input);
-    // vLLM's fp8 loader cuts the experts' scales finer, down to blocks of 32, when that makes them fit.
-    constexpr std::int64_t kFinest = 32;
-    const std::int64_t hidden = positive_or_one(subject.figures["hidden_size"]);
-    if (config["quant_method"] == Json("fp8") &&
-        std::gcd(std::gcd(blocks.output, blocks.input), hidden) % kFinest == 0)
-      blocks.expert = kFinest;
-  } else if (group > 1) {
-    blocks.input = group;  // scales run along the input
-    blocks.expert = group;
-  }
-  blocks.dense = blocks.shared = std::lcm(blocks.output, blocks.input);
-  if (keeps(config, {"mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "mlp.gate_up_proj"})) blocks.dense = 1;
-  if (keeps(config, {"shared_expert"})) blocks.shared = 1;
-  if (keeps(config, {"self_attn", "attention", "o_proj"})) blocks.output = blocks.input = 1;
+  const auto declared = declared_quantization(subject);
+  if (!declared) return blocks;
+  const auto cut_in = [&](WeightGroup group, const char* usual_name) {
+    return cut_of(scheme_in(report, *declared, group, usual_name));
+  };
+  const Cut attention = cut_in(WeightGroup::kAttention, "model.layers.0.self_attn.o_proj");
+  const Cut dense = cut_in(WeightGroup::kFfn, "model.layers.0.mlp.down_proj");
+  const Cut shared = cut_in(WeightGroup::kSharedExperts, "model.layers.0.mlp.shared_experts.down_proj");
+  blocks.output = attention.rows;
+  blocks.input = attention.columns;
+  blocks.dense = std::lcm(dense.rows, dense.columns);
+  blocks.shared = std::lcm(shared.rows, shared.columns);
+  const auto* experts =
+      scheme_in(report, *declared, WeightGroup::kExperts, "model.layers.0.mlp.experts.0.down_proj");
+  const Cut cut = cut_of(experts);
+  blocks.expert = std::lcm(cut.rows, cut.columns);
+  // vLLM's fp8 loader cuts the experts' scales finer, down to blocks of 32, when that makes them fit.
+  constexpr std::int64_t kFinest = 32;
+  const std::int64_t hidden = count_in(subject.figures, {"hidden_size"}).value_or(1);
+  if (experts && experts->block_rows && declared->method == "fp8" &&
+      std::gcd(std::gcd(cut.rows, cut.columns), hidden) % kFinest == 0)
+    blocks.expert = kFinest;
   // The fused FP4 kernels take experts in multiples of 64; Marlin's take 16.
-  if (is_nvfp4) blocks.expert = std::lcm(blocks.expert, std::int64_t{64});
+  if (experts && experts->layout == model::Layout::kNvfp4)
+    blocks.expert = std::lcm(blocks.expert, std::int64_t{64});
   return blocks;
 }
 
 class Collector {
  public:
   Collector(const Subject& subject, const Report& report)
-      : figures_(subject.figures), config_(subject.artifact.config()), blocks_(blocks_of(subject)) {
+      : figures_(subject.figures), config_(subject.artifact.config()), blocks_(blocks_of(subject, report)) {
     if (report.spec)
       read_spec(*report.spec);
     else
@@ -161,28 +172,21 @@ class Collector {
   void add_state(const model::State& state) { add_distinct(state_heads_, state.heads); }
 
   void read_config() {
-    const auto heads = count_in(figures_, {"num_attention_heads", "n_head", "n_heads", "num_heads"});
+    const auto heads = figure_in(figures_, "num_attention_heads");
     if (!heads) return;
     const auto head_dim = count_in(figures_, {"head_dim", "v_head_dim"});
     add_query_heads(*heads, head_dim.value_or(0));
     if (count_in(figures_, {"kv_lora_rank"}))
       shards_.has_latent = true;
     else
-      add_kv_heads(
-          count_in(figures_, {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"})
-              .value_or(*heads),
-          head_dim.value_or(0));
-    shards_.experts =
-        count_in(figures_, {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"})
-            .value_or(0);
+      add_kv_heads(figure_in(figures_, "num_key_value_heads").value_or(*heads), head_dim.value_or(0));
+    shards_.experts = figure_in(figures_, "num_experts").value_or(0);
     if (shards_.experts > 0)
       add_distinct(expert_widths_, count_in(figures_, {"moe_intermediate_size", "expert_ffn_hidden_size",
                                                        "intermediate_size"})
                                        .value_or(0));
     else
-      add_distinct(
-          dense_widths_,
-          count_in(figures_, {"intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"}).value_or(0));
+      add_distinct(dense_widths_, figure_in(figures_, "intermediate_size").value_or(0));
   }
 
   // Heads of layers that keep a state instead of keys and values.

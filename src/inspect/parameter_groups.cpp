@@ -69,7 +69,10 @@ bool Parts::is_buffer(const model::TensorKind& kind) const {
 }
 
 bool is_buffer(const model::TensorKind& kind) {
-  const std::string_view name = kind.pattern;
+  return is_buffer(kind.pattern, kind.shape);
+}
+
+bool is_buffer(std::string_view name, std::span<const std::int64_t> shape) {
   if (has_any(name, {"inv_freq", "rope_freqs", "rope_factors", "masked_bias", "rotary_emb.cos",
                      "rotary_emb.sin", "e_score_correction_bias", "position_ids", "num_batches_tracked",
                      "exp_probs_b", "self_attn.slope_rate", "self_attn.query_decay", "self_attn.key_decay",
@@ -77,8 +80,8 @@ bool is_buffer(const model::TensorKind& kind) {
       name.ends_with(".expert_bias"))
     return true;
   // A causal mask: [1, 1, n, n] under the name of a bias.
-  return name.ends_with(".bias") && kind.shape.size() == 4 && kind.shape[0] == 1 && kind.shape[1] == 1 &&
-         kind.shape[2] == kind.shape[3];
+  return name.ends_with(".bias") && shape.size() == 4 && shape[0] == 1 && shape[1] == 1 &&
+         shape[2] == shape[3];
 }
 
 std::int64_t count_mtp(const model::TensorKind& kind, std::int64_t num_layers, bool has_more_layers) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +21,7 @@ std::string_view group_of(std::string_view name);
 /// Stored, but no parameter of the model, by names alone: tables that are computed anew, masks, corrections
 /// of routers that are no trained weights, positions.
 bool is_buffer(const model::TensorKind& kind);
+bool is_buffer(std::string_view name, std::span<const std::int64_t> shape);
 
 /// The same with a spec that knows the names of its files; names alone decide where it does not know one.
 class Parts {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "inspect/parameter_groups.h"
@@ -120,19 +122,19 @@ std::string declared_in(const Subject& subject, const model::Quantization& decla
 struct ModuleDifferences {
   std::vector<std::string> quantized_against;  // the config leaves them, the headers hold codes
   std::vector<std::string> plain_against;      // the config quantizes them and so are other layers of them
+  std::unordered_set<std::string> seen;        // of either
 };
 
 void compare_kind(const model::Quantization& declared, const model::StoredWeights& stored, std::size_t index,
-                  const std::vector<std::string>& quantized_patterns, ModuleDifferences& differences) {
+                  const std::unordered_set<std::string_view>& quantized_patterns,
+                  ModuleDifferences& differences) {
   const model::StoredKind& kind = stored.kinds[index];
   const model::TensorKind& tensors = stored.tensors.kinds[index];
   const bool is_plain = is_quantizable(tensors, kind);
   if (!kind.is_quantized && !is_plain) return;
   // A module that is plain everywhere is one that no quantizer takes (routers, embeddings, encoders); configs
   // do not always name those.
-  if (is_plain && std::find(quantized_patterns.begin(), quantized_patterns.end(), kind.module) ==
-                      quantized_patterns.end())
-    return;
+  if (is_plain && !quantized_patterns.contains(kind.module)) return;
   for (const model::NumberRun& run : tensors.runs) {
     // Experts of one layer share their fate, so that one number stands for all.
     std::string module = module_in_layer(kind.module, run.number);
@@ -141,15 +143,14 @@ void compare_kind(const model::Quantization& declared, const model::StoredWeight
     auto& list = is_plain ? differences.plain_against : differences.quantized_against;
     const bool is_left = declared.leaves(example);
     const bool differs = is_plain ? !is_left && declared.scheme_of(example) : is_left;
-    if (differs && std::find(list.begin(), list.end(), module) == list.end())
-      list.push_back(std::move(module));
+    if (differs && differences.seen.insert(module).second) list.push_back(std::move(module));
   }
 }
 
 ModuleDifferences compare_modules(const model::Quantization& declared, const model::StoredWeights& stored) {
-  std::vector<std::string> quantized_patterns;
+  std::unordered_set<std::string_view> quantized_patterns;
   for (const model::StoredKind& kind : stored.kinds)
-    if (kind.is_quantized) quantized_patterns.push_back(kind.module);
+    if (kind.is_quantized) quantized_patterns.insert(kind.module);
   ModuleDifferences differences;
   for (std::size_t i = 0; i < stored.kinds.size(); ++i)
     compare_kind(declared, stored, i, quantized_patterns, differences);
@@ -160,6 +161,14 @@ void tell_faults(const model::StoredWeights& stored, Findings& findings) {
   for (const model::StoredFault& fault : stored.faults)
     add_check(findings, "QUANT_LAYOUT", FindingLevel::kError, fault.tensor, fault.message,
               "quantize the model again, or use the config of these weights");
+}
+
+void tell_unread_patterns(const Subject& subject, const model::Quantization& declared, Findings& findings) {
+  for (const std::string& pattern : declared.unread_patterns())
+    findings.push_back({"QUANT_PATTERN", FindingLevel::kInfo, FindingKind::kUnsupported,
+                        declared_in(subject, declared),
+                        fmt::format("the expression \"{}\" is not one that is read here", pattern),
+                        "compare unquantized_modules with it by eye"});
 }
 
 // fp8 and int8 have the same names and shapes: only the dtype tells them apart.
@@ -226,11 +235,7 @@ void check_quantization(const Subject& subject, const std::optional<model::Quant
                 "add the quantization_config of the original repository");
     return;
   }
-  for (const std::string& pattern : declared->unread_patterns())
-    findings.push_back({"QUANT_PATTERN", FindingLevel::kInfo, FindingKind::kUnsupported,
-                        declared_in(subject, *declared),
-                        fmt::format("the expression \"{}\" is not one that is read here", pattern),
-                        "compare unquantized_modules with it by eye"});
+  tell_unread_patterns(subject, *declared, findings);
   if (!stored.has_quantized()) {
     add_check(findings, "QUANT_NOT_STORED", FindingLevel::kWarning, declared_in(subject, *declared),
               fmt::format("the config says {}, but no stored weight is quantized",
@@ -250,6 +255,35 @@ void check_quantization(const Subject& subject, const std::optional<model::Quant
               fmt::format("{} modules that the config quantizes stayed as they were: {}",
                           differences.plain_against.size(), names_text(differences.plain_against)),
               "engines read these modules as quantized weights; name them in the config");
+}
+
+void check_declaration(const Subject& subject, Report& report) {
+  const auto declared = declared_quantization(subject);
+  if (!declared) return;
+  for (const model::QuantizationFault& fault : declared->faults)
+    report.findings.push_back({"QUANT_VALUE", FindingLevel::kError, FindingKind::kMalformed,
+                               subject.config_file + ": " + fault.pointer, fault.message,
+                               "correct the value, or download the config again"});
+  const std::string method = declared->method.empty() ? "an unnamed method" : declared->method;
+  const bool has_files = !subject.artifact.tensors().empty();
+  if (!has_files && declared->faults.empty()) {
+    tell_unread_patterns(subject, *declared, report.findings);
+    if (report.spec && report.spec->has_all_weights && !report.weights.bytes)
+      report.findings.push_back(
+          {"QUANT_UNCOUNTED", FindingLevel::kWarning, FindingKind::kUnsupported,
+           declared_in(subject, *declared),
+           fmt::format("the bytes of weights quantized by {} cannot be told from this config", method),
+           "give the weight files: their headers hold the exact sizes"});
+  }
+  if (declared->kv_cache_algorithm.empty()) return;
+  report.findings.push_back(
+      {"KV_CACHE_DECLARED", FindingLevel::kInfo, FindingKind::kCheckFailed, declared_in(subject, *declared),
+       declared->kv_cache_dtype()
+           ? fmt::format("the checkpoint declares {} keys and values: vLLM takes that for auto",
+                         declared->kv_cache_algorithm)
+           : fmt::format("the checkpoint declares {} keys and values, which vLLM does not take from {}",
+                         declared->kv_cache_algorithm, method),
+       "--kv-cache-dtype bfloat16 keeps them in 16 bit"});
 }
 
 }  // namespace plimsoll::inspect

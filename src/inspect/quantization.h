@@ -25,4 +25,8 @@ Json quantization_json(const Subject& subject, const std::optional<model::Quanti
 void check_quantization(const Subject& subject, const std::optional<model::Quantization>& declared,
                         const model::StoredWeights& stored, Findings& findings);
 
+/// What the declaration alone tells: figures that cannot be, why the bytes of a checkpoint without files are
+/// not known, and a cache type that engines take from it. Wants report.weights.
+void check_declaration(const Subject& subject, Report& report);
+
 }  // namespace plimsoll::inspect

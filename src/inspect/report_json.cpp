@@ -159,6 +159,37 @@ Json kv_cache_json(const std::optional<KvCache>& cache) {
                        {"without_gqa_bytes_per_token", cache->without_gqa_bytes_per_token.value}});
 }
 
+std::string_view to_string(model::RopeKind kind) {
+  switch (kind) {
+    case model::RopeKind::kNone:
+      return "none";
+    case model::RopeKind::kDefault:
+      return "default";
+    case model::RopeKind::kLinear:
+      return "linear";
+    case model::RopeKind::kDynamic:
+      return "dynamic";
+    case model::RopeKind::kLlama3:
+      return "llama3";
+    case model::RopeKind::kYarn:
+      return "yarn";
+    case model::RopeKind::kLongrope:
+      return "longrope";
+  }
+  return "none";
+}
+
+Json context_and_rope_json(const Report& report) {
+  Json context = context_json(report.context);
+  Json rope;
+  if (report.spec)
+    rope = Json::object({{"type", to_string(report.spec->rope.kind)},
+                         {"theta", report.spec->rope.theta},
+                         {"factor", report.spec->rope.factor}});
+  context.set("rope", std::move(rope));
+  return context;
+}
+
 Json workload_json(const std::optional<memory::Workload>& workload) {
   if (!workload) return {};
   return Json::object({{"input_tokens", workload->input.value},
@@ -170,12 +201,14 @@ Json workload_json(const std::optional<memory::Workload>& workload) {
 
 Json basis_json(const Report& report) {
   Json basis = Json::object();
-  const auto add = [&](const std::string& pointer, const char* source) {
+  const auto add = [&](const std::string& pointer, const std::string& source) {
     basis.set(pointer,
               Json::object({{"kind", "formula"}, {"low", nullptr}, {"high", nullptr}, {"source", source}}));
   };
   if (report.weights.bytes && !report.weights.is_exact)
-    add("/weights/bytes", "parameters times the declared dtype");
+    add("/weights/bytes", "every tensor in the dtype or layout that the config declares");
+  if (report.parameters.hub_total && !report.parameters.hub_total_source.empty())
+    add("/parameters/hub_total", report.parameters.hub_total_source);
   for (std::size_t i = 0; i < report.weights.if_stored_as.size(); ++i)
     add("/weights/if_stored_as/" + std::to_string(i) + "/bytes", "every parameter stored in this type");
   return basis;
@@ -192,7 +225,7 @@ Json to_json(const Report& report) {
                                 {"weights", weights_json(report.weights)},
                                 {"layers", layers_json(report)},
                                 {"kv_cache", kv_cache_json(report.kv_cache)},
-                                {"context", context_json(report.context)},
+                                {"context", context_and_rope_json(report)},
                                 {"workload", workload_json(report.workload)},
                                 {"tokenizer", report.tokenizer},
                                 {"multimodal", report.multimodal},

@@ -10,6 +10,7 @@
 #include "inspect/deployment_text.h"
 #include "inspect/inspect.h"
 #include "inspect/layers_text.h"
+#include "inspect/tensor_view.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -97,6 +98,21 @@ void add_sizes(const Report& report, std::string& page) {
     line(page, fmt::format("If stored as {}", name(row.dtype)), rounded(row.bytes));
 }
 
+// Keys and values apart from what stands beside them: states and the keys of indexers.
+void add_sequence(const KvCache& cache, std::string& page) {
+  if (cache.sequence_tokens <= 0 || !cache.bytes_per_sequence) return;
+  line(page, "One sequence",
+       fmt::format("{} tokens take {}", with_commas(cache.sequence_tokens),
+                   size_of(*cache.bytes_per_sequence)));
+  const std::int64_t state = cache.state_bytes_per_sequence.value;
+  const std::int64_t index = cache.indexer_bytes_per_token.value * cache.sequence_tokens;
+  const std::int64_t kv = cache.bytes_per_sequence->value - state - index;
+  if (state + index == 0 || kv <= 0) return;
+  line(page, "  keys and values", size_of(Bytes(kv)));
+  if (index > 0) line(page, "  keys of indexers", size_of(Bytes(index)));
+  if (state > 0) line(page, "  states", size_of(Bytes(state)));
+}
+
 void add_structure(const Report& report, std::string& page) {
   if (!report.layers.empty()) page += "\n";
   for (const auto& [label, text] : layer_lines(report.layers)) line(page, label, text);
@@ -107,10 +123,7 @@ void add_structure(const Report& report, std::string& page) {
     line(page, "Without shared heads",
          fmt::format("{} KV bytes per token: sharing them saves {:.1f}×", with_commas(alone),
                      static_cast<double>(alone) / static_cast<double>(shared)));
-  if (report.kv_cache->sequence_tokens > 0 && report.kv_cache->bytes_per_sequence)
-    line(page, "One sequence",
-         fmt::format("{} tokens take {}", with_commas(report.kv_cache->sequence_tokens),
-                     size_of(*report.kv_cache->bytes_per_sequence)));
+  add_sequence(*report.kv_cache, page);
 }
 
 void add_inputs(const Report& report, std::string& page) {
@@ -144,7 +157,7 @@ void add_tokens(const Report& report, std::string& page) {
     line(page, "Chat template",
          *source["file"].as_string() + (source["used"].as_bool().value_or(false) ? " (used)" : ""));
   const Json& tensor = report.tensor;
-  if (tensor.is_object()) page += "\n" + dump_pretty(tensor);
+  if (tensor.is_object()) page += "\n" + tensor_text(tensor);
   if (report.tensors.size() > 0) page += "\n";
   for (const Json& row : report.tensors.items())
     page += fmt::format("{} {} {} at byte {} of {}, {} bytes\n", printable(*row["name"].as_string()),

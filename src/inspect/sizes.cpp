@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <unordered_set>
 
+#include "inspect/hub_total.h"
 #include "inspect/parameter_groups.h"
 #include "inspect/quantization.h"
-#include "memory/quantized_weights.h"
 #include "model/quantization.h"
 #include "model/stored_weights.h"
 
@@ -35,6 +36,7 @@ void count_from_spec(const model::ModelSpec& spec, Parameters& parameters) {
 }
 
 // Decoder layers that the config counts, and whether layers that predict further tokens follow them.
+constexpr std::int64_t kMostLayers = std::int64_t{1} << 32;  // far above any model; sums of them still fit
 struct LayerCount {
   std::int64_t layers = 0;
   bool has_more = false;
@@ -43,11 +45,11 @@ LayerCount layers_of(const Subject& subject) {
   LayerCount count;
   if (subject.is_gguf()) {
     for (const auto& [key, value] : subject.figures.members()) {
-      if (key.ends_with(".block_count")) count.layers += value.as_integer().value_or(0);
+      const std::int64_t layers = std::clamp<std::int64_t>(value.as_integer().value_or(0), 0, kMostLayers);
+      if (key.ends_with(".block_count")) count.layers += layers;
       if (!key.ends_with(".nextn_predict_layers")) continue;
-      const std::int64_t more = value.as_integer().value_or(0);
-      count.layers -= more;  // block_count has them too
-      count.has_more = more > 0;
+      count.layers -= layers;  // block_count has them too
+      count.has_more = layers > 0;
     }
     return count;
   }
@@ -63,7 +65,8 @@ struct Tally {
   std::int64_t logical = 0, mtp = 0, head = 0, buffers = 0;
   std::int64_t scales = 0;        // companions of quantized weights
   std::int64_t block_scales = 0;  // those of gpt-oss's blocks
-  std::int64_t packed = 0;        // codes as stored less the weights they hold
+  std::int64_t held = 0;          // weights that what is shown holds, but for companions
+  std::int64_t carried = 0;       // what is shown of their carriers
   std::int64_t shown = 0;         // what the hub would show
   bool is_known = true;
 };
@@ -72,6 +75,8 @@ class Counter {
  public:
   Counter(const Subject& subject, const Report& report, const model::StoredWeights& stored)
       : stored_(stored), layers_(layers_of(subject)), parts_(report.spec) {
+    for (const model::StoredKind& kind : stored.kinds)
+      if (kind.part == model::Part::kBlocks) modules_of_blocks_.insert(kind.module);
     ties_ = report.spec ? report.spec->ties_embeddings
                         : subject.figures["tie_word_embeddings"].as_bool().value_or(false);
   }
@@ -115,7 +120,8 @@ class Counter {
         add_to(groups, group, *kind.elements - of_mtp);
       }
     }
-    tally_.packed += shown - *kind.elements;
+    tally_.carried = capped_sum(tally_.carried, shown);
+    tally_.held = capped_sum(tally_.held, *kind.elements);
   }
 
   // The hub counts elements as stored, but each byte of gpt-oss's blocks as the two weights it holds.
@@ -127,9 +133,7 @@ class Counter {
   }
 
   bool is_of_blocks(const model::StoredKind& scale) const {
-    return std::any_of(stored_.kinds.begin(), stored_.kinds.end(), [&](const model::StoredKind& kind) {
-      return kind.part == model::Part::kBlocks && kind.module == scale.module;
-    });
+    return modules_of_blocks_.contains(scale.module);
   }
 
   static bool is_table(DType dtype) {
@@ -137,6 +141,7 @@ class Counter {
   }
 
   const model::StoredWeights& stored_;
+  std::unordered_set<std::string_view> modules_of_blocks_;  // gpt-oss's
   LayerCount layers_;
   Parts parts_;
   bool ties_ = false;
@@ -162,26 +167,8 @@ void count_from_headers(const Subject& subject, const Report& report, const mode
   differ(parameters, "tied_head_stored", tally.head);
   differ(parameters, "quantization_scales", tally.scales);
   differ(parameters, "mxfp4_blocks", tally.block_scales);
-  differ(parameters, "packed_4bit", tally.packed);
+  differ(parameters, "packed_4bit", tally.carried - tally.held);
   differ(parameters, "stored_buffers", tally.buffers);
-}
-
-// What the checkpoint would hold as its config declares it. Whether a tied head is stored besides, no config
-// tells; so the hub's total of a tied model stays unknown.
-void estimate_checkpoint(const Subject& subject, const std::optional<model::Quantization>& declared,
-                         Report& report) {
-  Parameters& parameters = report.parameters;
-  if (!report.spec || !parameters.total || subject.is_gguf()) return;
-  const auto checkpoint = memory::stored_checkpoint(*report.spec, declared);
-  if (!checkpoint) return;
-  report.weights.bytes = checkpoint->bytes;
-  if (report.spec->ties_embeddings) return;
-  parameters.hub_total = checkpoint->elements;
-  differ(parameters, "mtp", checkpoint->mtp);
-  differ(parameters, "quantization_scales", checkpoint->scales);
-  differ(parameters, "mxfp4_blocks", checkpoint->block_scales);
-  differ(parameters, "packed_4bit", checkpoint->packed);
-  differ(parameters, "stored_buffers", checkpoint->buffers);
 }
 
 void count_parameters(const Subject& subject, Report& report, const model::StoredWeights& stored) {
@@ -199,11 +186,21 @@ void count_parameters(const Subject& subject, Report& report, const model::Store
          "of the language model",
          "give the weight files: their headers hold the exact count"});
   if (!report.spec) return;
-  if (!parameters.mtp) {
+  const bool lists_mtp =
+      std::any_of(report.spec->weights.begin(), report.spec->weights.end(),
+                  [](const model::Weight& weight) { return weight.group == model::WeightGroup::kMtp; });
+  if (!parameters.mtp && !lists_mtp && layers_of(subject).has_more) {
+    report.findings.push_back({"MTP_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
+                               subject.place("num_hidden_layers"),
+                               "the config declares prediction layers whose weights are not known for this "
+                               "architecture; they are in "
+                               "none of the figures",
+                               "give the weight files: their headers hold the exact count"});
+  } else if (!parameters.mtp) {
     parameters.mtp = 0;
     for (const auto& weight : report.spec->weights)
       if (weight.group == model::WeightGroup::kMtp && weight.is_parameter)
-        *parameters.mtp += weight.elements();
+        parameters.mtp = capped_sum(*parameters.mtp, weight.elements());
   }
   parameters.active = model::count_active_parameters(*report.spec, true);
   parameters.active_without_embedding = model::count_active_parameters(*report.spec, false);
@@ -246,7 +243,8 @@ void estimate_other_dtypes(const Report& report, Weights& weights) {
                                         DType::kQ8_0, DType::kMXFP4, DType::kQ4_0};
   for (const DType dtype : kShown) {
     const std::int64_t block = info(dtype).block_elements;
-    const auto bytes = stored_bytes(dtype, (*report.parameters.total + block - 1) / block * block);
+    const auto padded = checked_sum(*report.parameters.total, block - 1);
+    const auto bytes = padded ? stored_bytes(dtype, *padded / block * block) : std::nullopt;
     if (bytes) weights.if_stored_as.push_back({dtype, *report.parameters.total, 0, *bytes});
   }
 }

@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
+#include "inspect/quantization.h"
 #include "memory/kv_cache.h"
+#include "memory/kv_dtype.h"
 
 namespace plimsoll::inspect {
 DType activation_dtype(const model::ModelSpec& spec) {
@@ -32,19 +30,10 @@ Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_
 
 Result<DType> kv_dtype_of(const Subject& subject, const std::optional<model::ModelSpec>& spec) {
   const std::string& asked = subject.options.kv_cache_dtype;
-  if (asked == "auto") {
-    const DType plain = subject.is_gguf() ? DType::kF16 : DType::kBF16;
-    if (!spec || !spec->declared_dtype) return plain;
-    const bool has_16_bits = *spec->declared_dtype == DType::kBF16 || *spec->declared_dtype == DType::kF16;
-    return has_16_bits ? *spec->declared_dtype : plain;
-  }
-  constexpr std::array<std::pair<std::string_view, DType>, 3> kFp8{
-      {{"fp8", DType::kF8E4M3}, {"fp8_e4m3", DType::kF8E4M3}, {"fp8_e5m2", DType::kF8E5M2}}};
-  for (const auto& [name, dtype] : kFp8)
-    if (name == asked) return dtype;
-  if (const auto dtype = dtype_from_config(asked)) return *dtype;
-  return fail(ErrorCode::kUsage, fmt::format("\"{}\" is no type for keys and values", asked),
-              "--kv-cache-dtype", "give auto, bfloat16, float16, fp8, fp8_e5m2, q8_0, ...");
+  if (asked == "auto" && subject.is_gguf()) return DType::kF16;  // llama.cpp's
+  const auto declared = declared_quantization(subject);
+  return memory::kv_dtype(asked, spec.value_or(model::ModelSpec()),
+                          declared ? declared->kv_cache_dtype() : std::nullopt);
 }
 
 Status measure_kv_cache(const Subject& subject, Report& report) {

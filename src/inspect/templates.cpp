@@ -183,7 +183,9 @@ class TemplateTrial {
       add("TMPL_UNSAFE", FindingLevel::kWarning, "the template reaches for internals; nothing runs; " + what,
           "do not trust this template");
     else
-      add("TMPL_RENDER", FindingLevel::kInfo, what, "the template may need variables of its own");
+      // What the template raises itself, it raises for every such conversation.
+      add("TMPL_RENDER", error.type == "TemplateError" ? FindingLevel::kWarning : FindingLevel::kInfo, what,
+          "the template may need variables of its own");
   }
 
   Treatment with_system(const text::ChatTemplate& chat) {
@@ -248,6 +250,11 @@ Json check_templates(const Subject& subject, Findings& findings) {
       files.begin(), files.end(), [](const auto& file) { return file.path == "tokenizer_config.json"; });
   // A file that cannot be read may have held one: that is told as a fault of the file.
   const bool is_readable = subject.artifact.json_file("tokenizer_config.json").is_object();
+  if (!sources.empty() && (!used || default_of(*used)->empty()))
+    add_check(findings, "TMPL_NO_DEFAULT", FindingLevel::kWarning, place_of(sources.front().file),
+              used ? "the chat template is empty: no word of a conversation reaches the model"
+                   : "no chat template is the default one: conversations without tools cannot be served",
+              "give one with --chat-template");
   if (sources.empty() && has_tokenizer && is_readable)
     add_check(findings, "TMPL_MISSING", FindingLevel::kWarning, "tokenizer_config.json: /chat_template",
               "there is no chat template: /v1/completions can be served, /v1/chat/completions can not",

@@ -114,6 +114,17 @@ Json describe(const artifact::Artifact& artifact, const artifact::Tensor& tensor
                        {"bytes", tensor.bytes}});
 }
 
+// Infinities and NaN have no JSON: they are null there, and counted beside.
+std::string values_text(const Json& values) {
+  std::string text;
+  for (const Json& value : values.items()) {
+    const auto number = value.as_double();
+    text +=
+        fmt::format("{}{}", text.empty() ? "" : ", ", number ? fmt::format("{:.5g}", *number) : "not finite");
+  }
+  return text;
+}
+
 struct Statistics {
   std::int64_t finite = 0, nan = 0, infinite = 0;
   double least = 0, most = 0, mean = 0, squares = 0;  // Welford's running mean and squared distances
@@ -175,6 +186,22 @@ Result<Json> tensor_statistics(const artifact::Artifact& artifact, const std::st
   result.set("first", std::move(first));
   result.set("last", std::move(last));
   return result;
+}
+
+std::string tensor_text(const Json& tensor) {
+  std::string page = fmt::format("{}\n", *tensor["name"].as_string());
+  const auto add = [&](std::string_view label, const std::string& value) {
+    page += fmt::format("  {:<20}{}\n", label, value);
+  };
+  add("stored as", fmt::format("{} {}", *tensor["dtype"].as_string(), dump(tensor["shape"])));
+  for (const char* key : {"min", "max", "mean", "std"}) {
+    const auto value = tensor[key].as_double();
+    add(key, value ? fmt::format("{:.5g}", *value) : "not known");
+  }
+  add("NaN, infinite", fmt::format("{}, {}", dump(tensor["num_nan"]), dump(tensor["num_inf"])));
+  add("first", values_text(tensor["first"]));
+  add("last", values_text(tensor["last"]));
+  return page;
 }
 
 }  // namespace plimsoll::inspect

@@ -19,4 +19,7 @@ Json tensor_list(const artifact::Artifact& artifact);
 /// not in the file.
 Result<Json> tensor_statistics(const artifact::Artifact& artifact, const std::string& name);
 
+/// What `tensor_statistics` found, a line each, values with five digits.
+std::string tensor_text(const Json& tensor);
+
 }  // namespace plimsoll::inspect

@@ -115,12 +115,12 @@ class Tokens {
     const std::string_view text = rest ? vocabulary_.added_at_start(*rest) : std::string_view();
     const auto id = text.empty() ? std::nullopt : vocabulary_.id_of(text);
     if (!id) return;
-    if (!stops_.empty() && !stops_.contains(*id))
+    if (!stops_.contains(*id))
       add_check(
           report_.findings, "STOP_TEMPLATE", FindingLevel::kWarning, "chat_template",
           fmt::format("the template ends an answer with \"{}\" (id {}), which no other source names as a "
                       "stop: engines stop on {} and generate past it",
-                      text, *id, fmt::join(stop_ids(), ", ")),
+                      text, *id, stops_.empty() ? "nothing" : fmt::format("{}", fmt::join(stop_ids(), ", "))),
           fmt::format("add {} to eos_token_id of generation_config.json, or send stop_token_ids", *id));
     add_stop(*id, "chat_template");
   }
@@ -183,11 +183,20 @@ class Tokens {
               vocabulary_.size, rows, rows - vocabulary_.size));
   }
 
+  // transformers adds these to the vocabulary of tokenizer.json.
+  bool is_added_by_config(const std::string& text) const {
+    const auto& added = tokenizer_config_["added_tokens_decoder"].members();
+    return std::any_of(added.begin(), added.end(), [&](const auto& entry) {
+      const std::string* content = entry.second["content"].as_string();
+      return content && *content == text;
+    });
+  }
+
   void check_special_texts() {
     if (!vocabulary_.is_known) return;
     for (const std::string name : {"eos", "bos", "pad"}) {
       const auto* text = special_text(name);
-      if (!text || text->empty() || vocabulary_.id_of(*text)) continue;
+      if (!text || text->empty() || vocabulary_.id_of(*text) || is_added_by_config(*text)) continue;
       const bool is_eos = name == "eos";
       add_check(report_.findings, is_eos ? "TOK_EOS_UNKNOWN" : "TOK_SPECIAL_UNKNOWN",
                 name == "pad" ? FindingLevel::kInfo : FindingLevel::kWarning,
@@ -198,15 +207,30 @@ class Tokens {
     }
   }
 
+  // Whether the config's class has an end of its own no file tells: only one that is switched off, or a
+  // tokenizer that names none, is a fault.
+  void check_any_stop() {
+    const Json& config = subject_.artifact.config();
+    const bool is_off = config.contains("eos_token_id") && config["eos_token_id"].is_null();
+    const bool writes_text = report_.architecture && (report_.architecture->ends_with("ForCausalLM") ||
+                                                      report_.architecture->ends_with("LMHeadModel"));
+    if (stops_.empty() && writes_text && is_off)
+      add_check(report_.findings, "STOP_NONE", FindingLevel::kWarning, subject_.place("eos_token_id"),
+                "no file names a token that ends an answer: generation runs until the length's limit",
+                "name eos_token_id in generation_config.json, or send stop_token_ids");
+  }
+
   void check_stops() {
     if (subject_.is_gguf()) return;
+    check_any_stop();
     check_special_texts();
     check_stop_sources();
     const auto rows = embedding_rows();
     if (!rows || *rows < 1) return;
     for (const auto& [id, sources] : stops_)
       if (id < 0 || id >= *rows)
-        add_check(report_.findings, "EOS_RANGE", FindingLevel::kWarning, sources.front() + ": /eos_token_id",
+        add_check(report_.findings, "EOS_RANGE", FindingLevel::kWarning,
+                  sources.front() == "chat_template" ? sources.front() : sources.front() + ": /eos_token_id",
                   fmt::format("stop id {} can never be produced: the vocabulary has {} ids", id, *rows),
                   "correct the id");
   }

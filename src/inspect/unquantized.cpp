@@ -11,15 +11,21 @@ namespace {
 
 using NameSet = std::unordered_set<std::string>;
 
+constexpr int kMaxAncestors = 16;  // modules lie a dozen deep; what lies deeper is listed by itself
+
 void add_with_ancestors(const std::string& module, NameSet& names) {
-  for (std::size_t dot = module.find('.'); dot != std::string::npos; dot = module.find('.', dot + 1))
+  int depth = 0;
+  for (std::size_t dot = module.find('.'); dot != std::string::npos && depth < kMaxAncestors;
+       dot = module.find('.', dot + 1), ++depth)
     names.insert(module.substr(0, dot));
   names.insert(module);
 }
 
 // The highest ancestor under which nothing is quantized; the module itself at the least.
 std::string widest(const std::string& module, const NameSet& quantized) {
-  for (std::size_t dot = module.find('.'); dot != std::string::npos; dot = module.find('.', dot + 1)) {
+  int depth = 0;
+  for (std::size_t dot = module.find('.'); dot != std::string::npos && depth < kMaxAncestors;
+       dot = module.find('.', dot + 1), ++depth) {
     const std::string ancestor = module.substr(0, dot);
     if (!quantized.contains(ancestor)) return ancestor;
   }

@@ -16,6 +16,11 @@ void malformed(Findings& findings, std::string id, std::string where, std::strin
                       std::move(message), "download the tokenizer again"});
 }
 
+// No token has another id; one that claims it is left out.
+bool is_id(std::int64_t number) {
+  return number >= 0 && number < INT32_MAX;
+}
+
 class Reader {
  public:
   Reader(const Subject& subject, Findings& findings) : subject_(subject), findings_(findings) {}
@@ -93,11 +98,13 @@ class Reader {
       vocabulary_.kind = "BPE";
     read_model(model["vocab"]);
     check_merges(model["merges"]);
-    for (const Json& token : json["added_tokens"].items())
-      if (const auto* text = token["content"].as_string(); text && token["id"].is_integer()) {
-        add(*text, *token["id"].as_integer());
+    for (const Json& token : json["added_tokens"].items()) {
+      const auto id = token["id"].as_integer();
+      if (const auto* text = token["content"].as_string(); text && id && is_id(*id)) {
+        add(*text, *id);
         vocabulary_.added.push_back(*text);
       }
+    }
     vocabulary_.is_known = vocabulary_.size > 0;
     if (!vocabulary_.is_known)
       malformed(findings_, "TOK_JSON", fmt::format("{}: /model/vocab", kFile),
@@ -109,8 +116,7 @@ class Reader {
     vocabulary_.ids.reserve(vocab.size());
     vocabulary_.texts.reserve(vocab.size());
     for (const auto& [text, id] : vocab.members())
-      if (const auto number = id.as_integer(); number && *number >= 0 && *number < INT32_MAX)
-        add(text, *number);
+      if (const auto number = id.as_integer(); number && is_id(*number)) add(text, *number);
     std::int64_t id = 0;
     for (const Json& piece : vocab.items()) {
       if (piece.size() == 2)
@@ -121,17 +127,21 @@ class Reader {
 
   // Merges are "a b" or ["a", "b"]; both sides must be tokens.
   void check_merges(const Json& merges) {
-    std::size_t number = 0;
-    for (const Json& merge : merges.items()) {
+    for (std::size_t number = 0; number < merges.items().size(); ++number) {
+      const Json& merge = merges.items()[number];
       std::string_view left, right;
       if (const auto* text = merge.as_string()) {
         const std::size_t space = text->find(' ');
-        if (space == std::string::npos) continue;
+        if (space == std::string::npos) continue;  // a merge of nothing: libraries skip it
         left = std::string_view(*text).substr(0, space);
         right = std::string_view(*text).substr(space + 1);
       } else if (merge.size() == 2 && merge.items()[0].is_string() && merge.items()[1].is_string()) {
         left = *merge.items()[0].as_string();
         right = *merge.items()[1].as_string();
+      } else {
+        malformed(findings_, "TOK_MERGE", fmt::format("{}: /model/merges/{}", kFile, number),
+                  fmt::format("merge number {} is neither \"a b\" nor a pair of texts", number));
+        return;
       }
       if (!vocabulary_.ids.contains(left) || !vocabulary_.ids.contains(right)) {
         malformed(findings_, "TOK_MERGE", fmt::format("{}: /model/merges/{}", kFile, number),
@@ -139,7 +149,6 @@ class Reader {
                               left, right));
         return;
       }
-      ++number;
     }
   }
 

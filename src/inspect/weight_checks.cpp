@@ -11,6 +11,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "inspect/parameter_groups.h"
+#include "model/tensor_kinds.h"
+
 namespace plimsoll::inspect {
 namespace {
 
@@ -26,10 +29,6 @@ std::string names_text(const std::vector<std::string>& names) {
   std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
   if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
   return text;
-}
-
-bool is_buffer(std::string_view name) {
-  return name.find("inv_freq") != std::string_view::npos || name == "rope_freqs.weight";
 }
 
 // Where a file keeps the language model: wrappers put their own words before its names
@@ -85,29 +84,39 @@ class Comparison {
       compare(weight, 0);
       if (weight.copies > 1) compare(weight, weight.copies - 1);  // what lies between is as they are
     }
-    tell_layers();
+    are_names_known_ = forget_other_names();
+    if (are_names_known_ || !layers_found_.empty()) tell_layers();
     tell_names();
   }
 
  private:
-  // Prediction layers are left out of many files; encoders have other names in some.
+  // Prediction layers are left out of many files.
   static bool may_be_absent(const model::Weight& weight) {
-    return weight.is_optional || !weight.is_parameter || weight.group == model::WeightGroup::kMtp ||
-           weight.group == model::WeightGroup::kEncoder;
+    return weight.is_optional || !weight.is_parameter || weight.group == model::WeightGroup::kMtp;
+  }
+
+  // Kernels and stacks have more dimensions in files than as matrices.
+  static bool has_shape(const artifact::Tensor& tensor, const model::Weight& weight) {
+    if (tensor.shape == weight.shape) return true;
+    const bool is_stack = weight.copies > 1 && weight.hf_name.find("{}") == std::string::npos;
+    const std::int64_t elements = is_stack ? weight.elements() : weight.elements() / weight.copies;
+    return tensor.shape.size() != weight.shape.size() && tensor.elements() == elements;
   }
 
   void compare(const model::Weight& weight, int copy) {
     const std::string name = copy_name(subject_.is_gguf() ? weight.gguf_name : weight.hf_name, copy);
-    if (name.empty()) return;
+    // Encoders have other names in some files, and the same names for other shapes.
+    if (name.empty() || weight.group == model::WeightGroup::kEncoder) return;
     const artifact::Tensor* tensor = names_.find(name);
     if (weight.layer >= 0 && tensor && weight.group != model::WeightGroup::kMtp)
       layers_found_.insert(weight.layer);
     if (!tensor) {
-      if (!may_be_absent(weight)) absent_.emplace_back(name, weight.layer);
+      if (!may_be_absent(weight)) absent_.push_back({name, weight.layer});
       return;
     }
+    found_patterns_.insert(model::name_pattern(name));
     known_.insert(tensor->name);
-    if (tensor->shape == weight.shape) return;
+    if (has_shape(*tensor, weight)) return;
     if (mismatched_ == 0) {
       first_mismatch_ = fmt::format("{} {} against {} by the config", tensor->name, shape_text(tensor->shape),
                                     shape_text(weight.shape));
@@ -132,6 +141,19 @@ class Comparison {
                   [&](const auto& name) { return name.second >= 0 && !layers_found_.contains(name.second); });
   }
 
+  // Names of plain decoders are certain. Elsewhere a weight that is found nowhere may have another name, and
+  // only one that some layers have and others lack is missing. True when nothing was forgotten.
+  bool forget_other_names() {
+    const auto& weights = report_.spec->weights;
+    const bool is_plain = std::all_of(weights.begin(), weights.end(), [](const model::Weight& weight) {
+      return weight.role != model::Role::kNone;
+    });
+    if (is_plain) return true;
+    return std::erase_if(absent_, [&](const auto& name) {
+             return name.second < 0 || !found_patterns_.contains(model::name_pattern(name.first));
+           }) == 0;
+  }
+
   void tell_names() {
     if (mismatched_ > 0)
       add_check(report_.findings, "CFG_SHAPE_MISMATCH", FindingLevel::kError, first_mismatch_place_,
@@ -149,11 +171,11 @@ class Comparison {
     std::vector<std::string> extra;
     const artifact::Tensor* first = nullptr;
     for (const auto& tensor : subject_.artifact.tensors()) {
-      if (known_.contains(tensor.name) || is_expected_extra(tensor.name)) continue;
+      if (known_.contains(tensor.name) || is_expected_extra(tensor.name, tensor.shape)) continue;
       if (!first) first = &tensor;
       extra.emplace_back(tensor.name);
     }
-    if (first && subject_.figures_pointer.empty())
+    if (first && subject_.figures_pointer.empty() && are_names_known_)
       add_check(report_.findings, "ST_UNEXPECTED_TENSOR", FindingLevel::kInfo, place_of(subject_, *first),
                 fmt::format("{} tensors are not ones that {} has: {}", extra.size(),
                             report_.spec->architecture, names_text(extra)));
@@ -166,8 +188,8 @@ class Comparison {
     });
   }
 
-  bool is_expected_extra(std::string_view name) const {
-    return is_buffer(name) || (report_.spec->ties_embeddings && name == "lm_head.weight") ||
+  bool is_expected_extra(std::string_view name, std::span<const std::int64_t> shape) const {
+    return is_buffer(name, shape) || (report_.spec->ties_embeddings && name == "lm_head.weight") ||
            name.find(".experts.") != std::string_view::npos;
   }
 
@@ -176,6 +198,8 @@ class Comparison {
   Report& report_;
   std::unordered_set<std::string_view> known_;  // views into the artifact
   std::set<int> layers_found_;
+  std::unordered_set<std::string> found_patterns_;  // names without their numbers
+  bool are_names_known_ = true;
   std::vector<std::pair<std::string, int>> absent_;  // name and layer
   std::string first_mismatch_, first_mismatch_place_;
   int mismatched_ = 0;

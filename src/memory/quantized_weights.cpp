@@ -153,7 +153,8 @@ class Sum {
 
   void add_plain(const model::Weight& weight) {
     const std::int64_t elements = weight.elements();
-    add(weight.is_parameter ? plain_ : DType::kF32, elements);  // corrections of routers are kept in f32
+    // Corrections of routers are kept in f32; the constants of a hash say their own type.
+    add(weight.dtype.value_or(weight.is_parameter ? plain_ : DType::kF32), elements);
     if (!weight.is_parameter) result_.buffers = capped_sum(result_.buffers, elements);
   }
 
@@ -170,7 +171,9 @@ class Sum {
         continue;
       }
       if (is_blocks) result_.elements = capped_sum(result_.elements, stored);
-      result_.packed += (is_blocks ? capped_product(stored, 2) : stored) - weight.elements();
+      carried_ = capped_sum(carried_, is_blocks ? capped_product(stored, 2) : stored);
+      held_ = capped_sum(held_, weight.elements());
+      result_.packed = carried_ - held_;
     }
     return true;
   }
@@ -187,6 +190,7 @@ class Sum {
 
   DType plain_;
   StoredCheckpoint result_;
+  std::int64_t carried_ = 0, held_ = 0;  // codes as stored, and the weights that they hold
 };
 
 // Lists of modules count only where they name modules as the spec does.
@@ -233,6 +237,7 @@ const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Qu
       // What joins a prediction layer to the model stays as it is.
       if (module.ends_with("eh_proj") || module.ends_with("shared_head.head") || module.ends_with("mlp.gate"))
         return nullptr;
+      if (module.ends_with("indexer.weights_proj")) return nullptr;  // as in the decoder's layers
       break;
     case WeightGroup::kIndexer:
       if (module.ends_with("weights_proj")) return nullptr;  // one output for each head: not worth a scale

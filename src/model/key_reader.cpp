@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -95,6 +96,7 @@ std::int64_t KeyReader::integer(std::string_view key, std::int64_t least, std::i
 }
 
 int KeyReader::count(std::string_view key, std::int64_t most, std::optional<std::int64_t> otherwise) {
+  most = std::min<std::int64_t>(most, INT32_MAX);
   return static_cast<int>(integer(key, 1, most, otherwise));
 }
 

@@ -10,6 +10,17 @@ namespace {
 
 constexpr std::size_t kMaxPattern = 4096;  // far above any real one; bounds the steps of an expression
 constexpr int kMaxDepth = 32;              // of parentheses
+// Names of modules have some 100 characters in a dozen segments; longer ones match nothing.
+constexpr std::size_t kMaxName = 1024;
+constexpr int kMaxSegments = 63;
+constexpr std::size_t kMaxOthers = 1024;  // patterns that are tried one by one; configs have some dozens
+
+int segments_of(std::string_view name) {
+  return 1 + static_cast<int>(std::count(name.begin(), name.end(), '.'));
+}
+bool is_module_name(std::string_view name) {
+  return name.size() <= kMaxName && segments_of(name) <= kMaxSegments;
+}
 
 // '*' stands for any characters, but for dots only where `star_takes_dots`.
 bool glob(std::string_view pattern, std::string_view text, bool star_takes_dots) {
@@ -225,7 +236,7 @@ ModulePattern ModulePattern::prefixed(std::string_view text) {
 }
 
 bool ModulePattern::matches(std::string_view module) const {
-  if (!is_usable_) return false;
+  if (!is_usable_ || !is_module_name(module)) return false;
   switch (kind_) {
     case Kind::kAny:
       return true;
@@ -278,6 +289,7 @@ void ModulePatternSet::add(ModulePattern pattern) {
       pattern.kind() == ModulePattern::Kind::kWords || pattern.kind() == ModulePattern::Kind::kGlob;
   if (is_name && wild == std::string::npos) {
     words_.insert(text);
+    word_lengths_ |= std::uint64_t{1} << std::min(segments_of(text), kMaxSegments);
   } else if (pattern.kind() == ModulePattern::Kind::kGlob && wild == text.size() - 1 && text.back() == '*') {
     const std::string beginning = text.substr(0, wild);
     auto at = std::lower_bound(beginnings_.begin(), beginnings_.end(), beginning);
@@ -285,16 +297,21 @@ void ModulePatternSet::add(ModulePattern pattern) {
     auto end = at;
     while (end != beginnings_.end() && end->starts_with(beginning)) ++end;
     beginnings_.insert(beginnings_.erase(at, end), beginning);
-  } else {
+  } else if (others_.size() < kMaxOthers) {
     others_.push_back(std::move(pattern));
+  } else {
+    unusable_.push_back(text);
   }
 }
 
 bool ModulePatternSet::matches(std::string_view module) const {
+  if (!is_module_name(module)) return false;
   if (!words_.empty()) {
     for (std::size_t begin = 0;;) {
-      for (std::size_t end = module.find('.', begin);; end = module.find('.', end + 1)) {
-        if (words_.contains(std::string(module.substr(begin, end - begin)))) return true;
+      int segments = 1;
+      for (std::size_t end = module.find('.', begin);; end = module.find('.', end + 1), ++segments) {
+        if ((word_lengths_ >> segments & 1) != 0 && words_.contains(module.substr(begin, end - begin)))
+          return true;
         if (end == std::string_view::npos) break;
       }
       const std::size_t dot = module.find('.', begin);

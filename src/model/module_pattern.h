@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -58,8 +59,13 @@ class ModulePatternSet {
   const std::vector<std::string>& unusable() const { return unusable_; }
 
  private:
-  std::unordered_set<std::string> words_;  // without wildcards
-  std::vector<std::string> beginnings_;    // "model.layers.0*": sorted, none begins with another
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_set<std::string, TextHash, std::equal_to<>> words_;  // without wildcards
+  std::uint64_t word_lengths_ = 0;                                    // bit n: some word has n segments
+  std::vector<std::string> beginnings_;  // "model.layers.0*": sorted, none begins with another
   std::vector<ModulePattern> others_;
   std::vector<std::string> unusable_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <span>
 #include <utility>
 
 namespace plimsoll::model {
@@ -28,17 +29,35 @@ const Json& first_of(const Json& object, std::initializer_list<std::string_view>
   return kNull;
 }
 
+constexpr std::array<std::string_view, 4> kBitKeys{"bits", "w_bit", "num_bits", "nbits"};
+constexpr std::array<std::string_view, 2> kGroupKeys{"group_size", "q_group_size"};
+constexpr std::array<std::string_view, 2> kBlockKeys{"weight_block_size", "block_structure"};
+constexpr int kMaxBits = 32;  // no code is wider than a float
+constexpr std::int64_t kMaxGroup = std::int64_t{1} << 20;
+
+bool is_group_size(const Json& value) {
+  const auto size = value.as_integer();
+  return size && (*size == -1 || (*size > 0 && *size <= kMaxGroup));
+}
+
+bool is_block(const Json& value) {
+  return value.size() == 2 && std::all_of(value.items().begin(), value.items().end(), [](const Json& side) {
+           return side.as_integer() && *side.as_integer() > 0 && is_group_size(side);
+         });
+}
+
 std::optional<int> bits_at(const Json& object) {
   const auto bits = first_of(object, {"bits", "w_bit", "num_bits", "nbits"}).as_integer();
-  return bits && *bits > 0 && *bits <= 64 ? std::optional(static_cast<int>(*bits)) : std::nullopt;
+  return bits && *bits > 0 && *bits <= kMaxBits ? std::optional(static_cast<int>(*bits)) : std::nullopt;
 }
+
+constexpr std::array<std::string_view, 3> kDeclarationKeys{"quantization_config", "compression_config",
+                                                           "compressed_config"};
 
 // The object that declares the quantization, with the place where it stands.
 const Json* find_declaration(const Json& config, std::string& pointer) {
-  constexpr std::array<std::string_view, 3> kKeys{"quantization_config", "compression_config",
-                                                  "compressed_config"};
   const auto found_in = [&](const Json& object, const std::string& place) -> const Json* {
-    for (const std::string_view key : kKeys)
+    for (const std::string_view key : kDeclarationKeys)
       if (object[key].is_object() && object[key].size() > 0) {
         pointer = place + "/" + std::string(key);
         return &object[key];
@@ -96,7 +115,8 @@ QuantizationScheme scheme_of_algorithm(const std::string& algorithm, const Json&
 // Fills a Quantization; one function per family of methods.
 class QuantizationReader {
  public:
-  QuantizationReader(const Json& declaration, Quantization& result) : json_(declaration), result_(result) {}
+  QuantizationReader(const Json& config, const Json& declaration, Quantization& result)
+      : config_(config), json_(declaration), result_(result) {}
 
   void read() {
     result_.method = method();
@@ -117,7 +137,10 @@ class QuantizationReader {
       read_awq();
     else
       read_others();
+    if (result_.method == "fp8" && config_["expert_dtype"] == Json("fp4")) read_fp4_experts();
     read_left();
+    check_figures(json_, result_.pointer, 0);
+    if (!result_.faults.empty()) forget_layouts();
   }
 
   /// hf_quant_config.json says again, and more fully, what modelopt wrote into config.json.
@@ -385,6 +408,7 @@ class QuantizationReader {
     } else if (method == "eetq") {
       scheme.layout = Layout::kInt8;
       scheme.bits = 8;
+      leave({ModulePattern::Kind::kWords, "lm_head"});
     } else if (method == "quanto") {
       const std::string type = text_of(json_["weights"]);
       scheme.bits = holds(type, "8") ? 8 : holds(type, "4") ? 4 : holds(type, "2") ? 2 : scheme.bits;
@@ -434,6 +458,56 @@ class QuantizationReader {
     if (holds(dtype, "fp8")) scheme.layout = Layout::kFloat8;
   }
 
+  // DeepSeek-V4 says beside its fp8 declaration that routed experts have four bits and a scale for 32.
+  void read_fp4_experts() {
+    QuantizationScheme scheme;
+    scheme.layout = Layout::kMxfp4;
+    scheme.bits = 4;
+    scheme.group_size = 32;
+    ModulePatternSet modules;
+    modules.add({ModulePattern::Kind::kWords, "experts"});
+    result_.rules_.insert(result_.rules_.begin(), {std::move(modules), scheme});
+  }
+
+  void fault(const std::string& pointer, const Json& value, const char* wanted) {
+    constexpr std::size_t kMost = 16, kShown = 60;
+    if (result_.faults.size() < kMost)
+      result_.faults.push_back(
+          {pointer, dump(value).substr(0, kShown) + " stands there, " + wanted + " is wanted"});
+  }
+
+  // Figures wherever the declaration has them: at its top, in groups of modules, in rules for single ones.
+  void check_figures(const Json& object, const std::string& pointer, int depth) {
+    constexpr int kDeepest = 6;
+    for (const auto& [key, value] : object.members()) {
+      const auto is_one_of = [&name = key](std::span<const std::string_view> keys) {
+        return std::find(keys.begin(), keys.end(), name) != keys.end();
+      };
+      const std::string place = pointer + "/" + key;
+      if (value.is_null()) continue;
+      if (is_one_of(kBitKeys)) {
+        const auto bits = value.as_integer();
+        if (!bits || *bits < 1 || *bits > kMaxBits) fault(place, value, "a number of bits from 1 to 32");
+      } else if (is_one_of(kGroupKeys)) {
+        if (!is_group_size(value)) fault(place, value, "a number of weights, or -1 for one group");
+      } else if (is_one_of(kBlockKeys)) {
+        if (!value.is_string() && !is_block(value)) fault(place, value, "a pair of positive numbers");
+      } else if (value.is_object() && depth < kDeepest) {
+        check_figures(value, place, depth + 1);
+      }
+    }
+  }
+
+  // What cannot be counted is not guessed.
+  void forget_layouts() {
+    for (Quantization::Rule& rule : result_.rules_) {
+      rule.scheme.layout = Layout::kOther;
+      rule.scheme.bits.reset();
+    }
+    result_.group_size = Json();
+  }
+
+  const Json& config_;  // the whole of config.json
   const Json& json_;
   Quantization& result_;
   std::vector<std::string> algorithms_;  // the last rules are theirs, in this order
@@ -457,6 +531,12 @@ const QuantizationScheme* Quantization::main_scheme() const {
   return main;
 }
 
+std::optional<DType> Quantization::kv_cache_dtype() const {
+  const bool is_honoured = method == "compressed-tensors" || method.starts_with("modelopt");
+  return is_honoured && lower_case(kv_cache_algorithm) == "fp8" ? std::optional(DType::kF8E4M3)
+                                                                : std::nullopt;
+}
+
 std::vector<std::string> Quantization::unread_patterns() const {
   std::vector<std::string> unread = left_.unusable();
   for (const Rule& rule : rules_)
@@ -468,9 +548,15 @@ std::optional<Quantization> read_quantization(const Json& config, const Json& hf
   Quantization result;
   const Json& beside = hf_quant_config["quantization"];
   const Json* declaration = find_declaration(config, result.pointer);
-  if (!declaration && !beside.is_object()) return std::nullopt;
+  if (!declaration && !beside.is_object()) {
+    const Json& value = config[kDeclarationKeys[0]];
+    if (value.is_null() || value.is_object()) return std::nullopt;
+    result.pointer = "/" + std::string(kDeclarationKeys[0]);
+    result.faults.push_back({result.pointer, "the quantization is declared by no object"});
+    return result;
+  }
   static const Json kNone;
-  QuantizationReader reader(declaration ? *declaration : kNone, result);
+  QuantizationReader reader(config, declaration ? *declaration : kNone, result);
   if (declaration) reader.read();
   if (beside.is_object()) reader.read_beside(beside);
   return result;

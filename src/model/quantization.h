@@ -34,13 +34,19 @@ struct QuantizationScheme {
   SchemeHint hint() const;
 };
 
+struct QuantizationFault {
+  std::string pointer;  // within the config
+  std::string message;
+};
+
 struct Quantization {
   std::string pointer;  // where it stands: "/quantization_config"; empty: in hf_quant_config.json
   std::string method;   // as quant_method spells it; empty when it is not named
   Json format, version, desc_act;
-  Json group_size;                       // as declared
-  std::string kv_cache_algorithm;        // "FP8"; empty: as the model's own type
-  std::vector<std::string> unconverted;  // the names and patterns that the config leaves as they are
+  Json group_size;                        // as declared
+  std::string kv_cache_algorithm;         // "FP8"; empty: as the model's own type
+  std::vector<QuantizationFault> faults;  // figures that cannot be; what they describe is not counted
+  std::vector<std::string> unconverted;   // the names and patterns that the config leaves as they are
 
   /// The scheme of a module that is a linear layer; null when the config leaves it as it is.
   const QuantizationScheme* scheme_of(std::string_view module) const;
@@ -48,6 +54,9 @@ struct Quantization {
   bool leaves(std::string_view module) const { return left_.matches(module); }
   /// The scheme of most modules; null when the config names none.
   const QuantizationScheme* main_scheme() const;
+  /// The type of keys and values that vLLM 0.33 takes for `--kv-cache-dtype auto`: fp8 where a checkpoint of
+  /// compressed-tensors or modelopt declares it. Nothing where the checkpoint decides nothing.
+  std::optional<DType> kv_cache_dtype() const;
   /// Expressions in the config that are not read here.
   std::vector<std::string> unread_patterns() const;
 

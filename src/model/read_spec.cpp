@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <vector>
 
 #include "model/families/families.h"
 #include "model/families/gguf_any.h"
 #include "model/families/spec_writer.h"
 #include "model/families/towers.h"
 #include "model/model.h"
+#include "model/nearest_names.h"
+#include "model/quantization.h"
 
 namespace plimsoll::model {
 namespace {
@@ -18,7 +21,7 @@ namespace {
 // Keys under which wrappers keep the language model, outermost first.
 constexpr std::array<std::string_view, 6> kLanguageKeys{"text_config",    "llm_config", "language_config",
                                                         "thinker_config", "text_model", "decoder_config"};
-constexpr int kMaxWrappers = 4;
+constexpr int kMaxWrappers = 16;  // published ones are two deep
 
 // What stands behind an architecture's stem: another head on the same model.
 constexpr std::array<std::string_view, 10> kHeads{"ForCausalLM",
@@ -40,13 +43,6 @@ std::string_view stem_of(std::string_view architecture, std::string_view& head) 
     }
   head = {};
   return architecture;
-}
-
-std::string known_list() {
-  std::string list;
-  for (const Family& family : families())
-    if (!family.architecture.empty()) list += (list.empty() ? "" : ", ") + std::string(family.architecture);
-  return list;
 }
 
 const Family* family_of_type(std::string_view model_type) {
@@ -98,8 +94,9 @@ void replace_head(std::string_view head, const Json& config, ModelSpec& spec) {
   if (head.empty() || head == "ForConditionalGeneration" || head == "ForImageTextToText") return;
   std::erase_if(spec.weights, [](const Weight& weight) { return weight.group == WeightGroup::kHead; });
   if (head == "Model" || head == "TextModel") return;
-  const std::int64_t labels = config["num_labels"].as_integer().value_or(
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(config["id2label"].size())));
+  constexpr std::int64_t kDefaultLabels = 2;  // transformers'
+  const auto named = static_cast<std::int64_t>(config["id2label"].size());
+  const std::int64_t labels = config["num_labels"].as_integer().value_or(named > 0 ? named : kDefaultLabels);
   SpecWriter writer(spec);
   writer.enter("");
   writer.add(WeightGroup::kHead, "score.weight",
@@ -107,9 +104,16 @@ void replace_head(std::string_view head, const Json& config, ModelSpec& spec) {
 }
 
 tl::unexpected<Error> unknown(std::string_view shown, std::string where) {
+  std::vector<std::string_view> known;
+  for (const Family& family : families())
+    if (!family.architecture.empty()) known.push_back(family.architecture);
+  std::string nearest;
+  for (const std::string_view name : nearest_names(shown, known, 3))
+    nearest += (nearest.empty() ? "" : ", ") + std::string(name);
   return fail(ErrorCode::kUnsupported,
-              fmt::format("reading the model: architecture \"{}\" is not known here; known are {}", shown,
-                          known_list()),
+              fmt::format("reading the model: architecture \"{}\" is none of the {} known here; the nearest "
+                          "names are {}",
+                          shown.substr(0, 200), known.size(), nearest),
               std::move(where), "serve it with another engine");
 }
 
@@ -124,6 +128,8 @@ Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
                 source + ": general.architecture");
   for (const Family& family : families()) {
     if (family.gguf_architecture.empty() || family.gguf_architecture != *architecture) continue;
+    // Mixtral calls itself llama; a mixture is read by its keys alone.
+    if (artifact.config()[*architecture + ".expert_count"].as_integer().value_or(0) > 0) break;
     KeyReader keys = KeyReader::of_gguf(artifact.config(), source, *architecture);
     ModelSpec spec = family.from_gguf(keys, artifact);
     PLIMSOLL_TRY_VOID(keys.status());
@@ -174,13 +180,16 @@ const Tower* tower_of(const std::vector<Level>& levels) {
 constexpr std::array<std::string_view, 2> kEncoderKeys{"vision_config", "audio_config"};
 
 // Parts beside the language model that no tower lists: talkers, other encoders, projectors.
-bool has_unknown_part(const std::vector<Level>& levels) {
+bool has_unknown_part(const std::vector<Level>& levels, const Tower* tower) {
+  const auto is_read = [&](std::string_view key) {
+    return tower && std::find(tower->parts.begin(), tower->parts.end(), key) != tower->parts.end();
+  };
   for (std::size_t i = 0; i + 1 < levels.size(); ++i)
     for (const auto& [key, value] : levels[i].object->members()) {
       const bool is_model = value.is_object() && value["model_type"].is_string();
       const bool is_known = std::find(kEncoderKeys.begin(), kEncoderKeys.end(), key) != kEncoderKeys.end() ||
                             std::find(kLanguageKeys.begin(), kLanguageKeys.end(), key) != kLanguageKeys.end();
-      if (is_model && !is_known) return true;
+      if (is_model && !is_known && !is_read(key)) return true;
     }
   return false;
 }
@@ -199,9 +208,10 @@ Status add_encoders(const std::vector<Level>& levels, const Tower* tower, std::s
     spec.encoders.clear();
     return {};
   }
-  if (spec.encoders.empty() && !is_wrapper && !has_unknown_part(levels)) return {};
-  if (spec.encoders.empty()) spec.encoders.emplace_back("vision_config");
-  if (!tower || has_unknown_part(levels)) {
+  if (spec.encoders.empty() && !is_wrapper && !has_unknown_part(levels, tower)) return {};
+  if (spec.encoders.empty())
+    spec.encoders.emplace_back(tower && !tower->parts[0].empty() ? tower->parts[0] : "vision_config");
+  if (!tower || has_unknown_part(levels, tower)) {
     spec.has_all_weights = false;
     return {};
   }
@@ -217,18 +227,33 @@ Status add_encoders(const std::vector<Level>& levels, const Tower* tower, std::s
   return {};
 }
 
+void read_declared(const Json& config, const Json& hf_quant_config, ModelSpec& spec) {
+  const auto quantization = read_quantization(config, hf_quant_config);
+  if (!quantization) return;
+  spec.quantization = quantization->method.empty() ? "an unnamed method" : quantization->method;
+}
+
 // What stands at any level: the outermost that says it counts.
 void read_shared(const std::vector<Level>& levels, ModelSpec& spec) {
-  for (const Level& level : levels) {
-    const Json& quantization = (*level.object)["quantization_config"];
-    if (quantization.is_object() && spec.quantization.empty()) {
-      const std::string* method = quantization["quant_method"].as_string();
-      spec.quantization = method ? *method : "an unnamed method";
-    }
+  for (const Level& level : levels)
     for (const char* key : {"dtype", "torch_dtype"})
       if (const auto* text = (*level.object)[key].as_string(); text && !spec.declared_dtype)
         spec.declared_dtype = dtype_from_config(*text);
-  }
+}
+
+// The name by which people know the model: a hub's id, or the folder's name, but no commit of a cache.
+std::string name_of(const artifact::Artifact& artifact) {
+  if (const artifact::HubFacts* hub = artifact.hub(); hub && !hub->id.empty()) return hub->id;
+  std::filesystem::path root(artifact.root());
+  if (root.filename().empty()) root = root.parent_path();
+  if (root.parent_path().filename() != "snapshots") return root.filename().string();
+  // models--org--name/snapshots/COMMIT
+  std::string name = root.parent_path().parent_path().filename().string();
+  constexpr std::string_view kPrefix = "models--";
+  if (!name.starts_with(kPrefix)) return name;
+  name.erase(0, kPrefix.size());
+  if (const std::size_t at = name.find("--"); at != std::string::npos) name.replace(at, 2, "/");
+  return name;
 }
 
 }  // namespace
@@ -239,7 +264,9 @@ const Json& language_config(const Json& config, std::string& pointer) {
   return *level.object;
 }
 
-Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
+namespace {
+
+Result<ModelSpec> read_config_spec(const Json& config, const Json& hf_quant_config, std::string_view source) {
   if (!config.is_object())
     return fail(ErrorCode::kMalformed, "reading the model: the config is not a JSON object",
                 std::string(source));
@@ -264,7 +291,14 @@ Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
   const std::string* type = config["model_type"].as_string();
   spec.model_type = type ? *type : std::string(match.family->model_type);
   read_shared(levels, spec);
+  read_declared(config, hf_quant_config, spec);
   return spec;
+}
+
+}  // namespace
+
+Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
+  return read_config_spec(config, Json(), source);
 }
 
 Result<ModelSpec> read_spec(const artifact::Artifact& artifact) {
@@ -274,10 +308,9 @@ Result<ModelSpec> read_spec(const artifact::Artifact& artifact) {
   if (artifact.config().is_null())
     return fail(ErrorCode::kMalformed, "reading the model: there is no config that can be read",
                 artifact.root(), "give a folder with a config.json");
-  PLIMSOLL_TRY(ModelSpec spec,
-               read_spec(artifact.config(), is_lone ? root.filename().string() : "config.json"));
-  if (!is_lone)
-    spec.name = root.filename().empty() ? root.parent_path().filename().string() : root.filename().string();
+  PLIMSOLL_TRY(ModelSpec spec, read_config_spec(artifact.config(), artifact.json_file("hf_quant_config.json"),
+                                                is_lone ? root.filename().string() : "config.json"));
+  if (!is_lone) spec.name = name_of(artifact);
   return spec;
 }
 

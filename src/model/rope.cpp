@@ -8,12 +8,11 @@
 #include <cmath>
 #include <utility>
 
+#include "model/context_length.h"
 #include "model/families/decoder.h"
 
 namespace plimsoll::model {
 namespace {
-
-constexpr double kMaxFactor = 1e6;  // context extensions above it are damage, not intent
 
 constexpr std::array<std::pair<std::string_view, RopeKind>, 10> kKinds{{
     {"default", RopeKind::kDefault},
@@ -60,9 +59,10 @@ std::int64_t scaled(std::int64_t tokens, double factor) {
 
 double read_factor(KeyReader& scaling, double otherwise) {
   const double factor = scaling.positive("factor", otherwise);
-  if (factor <= kMaxFactor) return factor;
-  scaling.add_error(ErrorCode::kMalformed, "factor",
-                    fmt::format("reading the rotary embedding: factor is {}, above {}", factor, kMaxFactor));
+  if (factor <= kMaxRopeFactor) return factor;
+  scaling.add_error(
+      ErrorCode::kMalformed, "factor",
+      fmt::format("reading the rotary embedding: factor is {}, above {}", factor, kMaxRopeFactor));
   return 1.0;
 }
 
@@ -132,6 +132,11 @@ void read_scaling(KeyReader& scaling, std::int64_t stated, std::int64_t original
 
 }  // namespace
 
+bool is_known_rope_kind(std::string_view text) {
+  return std::find(kOtherKinds.begin(), kOtherKinds.end(), text) != kOtherKinds.end() ||
+         std::any_of(kKinds.begin(), kKinds.end(), [&](const auto& kind) { return kind.first == text; });
+}
+
 void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::int64_t default_context,
                       ModelSpec& spec) {
   RopeSpec& rope = spec.rope;
@@ -149,7 +154,11 @@ void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::
       scaling.positive("partial_rotary_factor", keys.positive("partial_rotary_factor", 1.0));
   rope.rotary_dim = static_cast<int>(static_cast<double>(head_dim) * std::min(partial, 1.0));
   // Pairs rotate: transformers' tables have one more dimension where a part of the head is an odd number.
-  if (rope.rotary_dim % 2 != 0 && rope.rotary_dim < head_dim) ++rope.rotary_dim;
+  // A head's width that no config states (a class default that does not split) is no fault of the config.
+  if (rope.rotary_dim % 2 != 0 && (rope.rotary_dim < head_dim || !keys.has("head_dim"))) {
+    ++rope.rotary_dim;
+    add_trait(spec, Trait::kOwnRope);
+  }
   if (rope.rotary_dim % 2 != 0)
     keys.add_error(ErrorCode::kMalformed, "head_dim",
                    fmt::format("reading the rotary embedding: {} dimensions rotate, an even number is wanted",
@@ -189,8 +198,9 @@ void read_gguf_rope(KeyReader& keys, int head_dim, ModelSpec& spec) {
   if (const auto attention = keys["rope.scaling.attn_factor"].as_double();
       attention && std::isfinite(*attention))
     rope.attention_factor = *attention;
-  if (rope.kind == RopeKind::kYarn || rope.kind == RopeKind::kLinear)
-    spec.extended_context_tokens = std::max(stated, scaled(spec.native_context_tokens, factor));
+  // Without the original length, context_length is the one after extension, and all that is known.
+  if (original > 0 && (rope.kind == RopeKind::kYarn || rope.kind == RopeKind::kLinear))
+    spec.extended_context_tokens = std::max(stated, scaled(original, factor));
   if (rope.kind == RopeKind::kLongrope)
     keys.add_error(ErrorCode::kUnsupported, "rope.scaling.type",
                    "reading the rotary embedding: longrope factors stored as GGUF tensors are not read");

@@ -3,10 +3,15 @@
 // and GGUF's rope.* keys into a RopeSpec, and tells which context lengths follow. Pure.
 #pragma once
 
+#include <string_view>
+
 #include "model/key_reader.h"
 #include "model/model.h"
 
 namespace plimsoll::model {
+
+/// True for the names of rotary kinds that are read here.
+bool is_known_rope_kind(std::string_view text);
 
 /// Reads the rope of a config and sets the spec's context lengths. `head_dim` is the width that rotates by
 /// default.

@@ -124,10 +124,10 @@ DecodedWeight decode_qweight(const StoredGroup& group, const SchemeHint& hint) {
       inputs = capped_product(groups, *hint.group_size);
     if (inputs > 0 && row_bits % inputs == 0)
       weight.bits = static_cast<int>(std::min<std::int64_t>(row_bits / inputs, 64));
-  } else if (columns > 0 && outputs % columns == 0) {
+  } else if (columns > 0 && outputs > 0 && outputs % columns == 0) {
     weight.layout = Layout::kAwq;
     inputs = rows;
-    weight.bits = static_cast<int>(word * columns / outputs);
+    weight.bits = static_cast<int>(word / (outputs / columns));
   } else if (hint.bits && *hint.bits > 0) {  // gemv: scales are padded, so the codes alone tell
     weight.layout = Layout::kAwq;
     weight.bits = *hint.bits;
@@ -145,8 +145,8 @@ DecodedWeight decode_qweight(const StoredGroup& group, const SchemeHint& hint) {
     return fault(weight, fmt::format("{} groups for {} inputs, the config says groups of {}", groups, inputs,
                                      *hint.group_size));
   if (const auto& zeros = group[Part::kZeroPoint];
-      zeros && product(zeros->shape) !=
-                   capped_product(groups, divide_up(outputs * weight.bits, bits_of(zeros->dtype))))
+      zeros && product(zeros->shape) != capped_product(groups, divide_up(capped_product(outputs, weight.bits),
+                                                                         bits_of(zeros->dtype))))
     return fault(weight, fmt::format("qzeros {} are not those of {} groups and {} outputs", text_of(*zeros),
                                      groups, outputs));
   return weight;
@@ -163,7 +163,8 @@ DecodedWeight decode_packed(const StoredGroup& group, const SchemeHint& hint) {
   if (!group.stored_shape.empty()) {
     logical = group.stored_shape;
     if (weight.bits == 0 && logical.back() > 0)
-      weight.bits = static_cast<int>(codes.shape.back() * bits_of(codes.dtype) / logical.back());
+      weight.bits = static_cast<int>(std::min<std::int64_t>(
+          capped_product(codes.shape.back(), bits_of(codes.dtype)) / logical.back(), 64));
   } else if (const auto codes_in_row = codes_per_row(codes, weight.bits)) {
     logical.back() = *codes_in_row;
   }
@@ -172,7 +173,8 @@ DecodedWeight decode_packed(const StoredGroup& group, const SchemeHint& hint) {
   if (hint.has_24_sparsity) {  // every other code is left out
     weight.layout = Layout::kSparse24;
     if (group.stored_shape.empty())
-      weight.elements = capped_product(codes.elements(), bits_of(codes.dtype)) / weight.bits * 2;
+      weight.elements =
+          capped_product(capped_product(codes.elements(), bits_of(codes.dtype)) / weight.bits, 2);
     return weight;
   }
   if (!scale) return fault(weight, "there is no weight_scale to its weight_packed");

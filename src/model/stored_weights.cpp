@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <unordered_map>
@@ -17,9 +18,16 @@ constexpr std::size_t kMaxStateBytes = 1 << 16;  // of a quant state's JSON; rea
 
 using KindList = std::vector<std::size_t>;
 
-// The kinds that share a module's name.
+// The kinds that share a module's name, each with the part it is.
 struct ModuleKinds {
-  std::array<KindList, kNumParts> by_part;
+  std::vector<std::pair<Part, std::size_t>> kinds;
+
+  bool has(Part part) const { return first_of(part).has_value(); }
+  std::optional<std::size_t> first_of(Part part) const {
+    for (const auto& [own, index] : kinds)
+      if (own == part) return index;
+    return std::nullopt;
+  }
 };
 
 // Counts by layer, whatever order the file has them in.
@@ -50,7 +58,8 @@ class Reader {
     name_kinds();
     const bool is_gguf = artifact_.form() == artifact::Form::kGguf;
     if (!is_gguf)
-      for (auto& [module, kinds] : modules_) read_module(kinds);
+      for (const ModuleKinds& module : modules_) read_module(module);
+    read_one_by_one();
     finish(is_gguf);
     return std::move(result_);
   }
@@ -61,13 +70,17 @@ class Reader {
   void name_kinds() {
     const auto& kinds = result_.tensors.kinds;
     result_.kinds.resize(kinds.size());
+    std::unordered_map<std::string_view, std::size_t> module_of;  // into modules_
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const StoredName name = split_name(kinds[i].pattern);
       result_.kinds[i].module = name.module;
       result_.kinds[i].part = name.part;
       result_.kinds[i].has_ending = name.has_suffix;
-      modules_[result_.kinds[i].module].by_part[static_cast<std::size_t>(name.part)].push_back(i);
+      const auto [at, is_new] = module_of.try_emplace(result_.kinds[i].module, modules_.size());
+      if (is_new) modules_.emplace_back();
+      modules_[at->second].kinds.emplace_back(name.part, i);
     }
+    is_one_by_one_.assign(kinds.size(), false);
   }
 
   StoredPart part_of(std::size_t index) const { return {kind(index).dtype, kind(index).shape}; }
@@ -75,8 +88,8 @@ class Reader {
   // Companions by the first kind of each part: enough to see whether a carrier holds codes.
   StoredGroup outline(const ModuleKinds& module) const {
     StoredGroup group;
-    for (std::size_t part = 0; part < kNumParts; ++part)
-      if (!module.by_part[part].empty()) group.parts[part] = part_of(module.by_part[part].front());
+    for (auto at = module.kinds.rbegin(); at != module.kinds.rend(); ++at)
+      group.parts[static_cast<std::size_t>(at->first)] = part_of(at->second);
     return group;
   }
 
@@ -92,48 +105,37 @@ class Reader {
   void read_module(const ModuleKinds& module) {
     const StoredGroup group = outline(module);
     KindList carriers;
-    for (std::size_t part = 0; part < kNumParts; ++part) {
-      if (!is_carrier(static_cast<Part>(part))) break;
-      for (const std::size_t index : module.by_part[part])
-        if (is_codes(index, group)) carriers.push_back(index);
-    }
+    for (const auto& [part, index] : module.kinds)
+      if (is_carrier(part) && is_codes(index, group)) carriers.push_back(index);
     if (carriers.empty()) return;
-    for (std::size_t part = 0; part < kNumParts; ++part)
-      if (!is_carrier(static_cast<Part>(part)))
-        for (const std::size_t index : module.by_part[part]) result_.kinds[index].is_companion = true;
+    for (const auto& [part, index] : module.kinds)
+      if (!is_carrier(part)) result_.kinds[index].is_companion = true;
     for (const std::size_t index : carriers) {
       result_.kinds[index].is_quantized = true;
       result_.kinds[index].elements = 0;
     }
-    if (pairs_up(module, carriers))
+    if (pairs_up(module, carriers)) {
       for (const std::size_t index : carriers) read_alike(module, index);
-    else
-      read_one_by_one(module);
+      return;
+    }
+    for (const auto& [part, index] : module.kinds)
+      is_one_by_one_[index] = result_.kinds[index].is_companion || result_.kinds[index].is_quantized;
   }
 
   // True when the carrier's companions can be told from counts alone: for each part one kind that has as many
   // tensors in the same layers.
   bool pairs_up(const ModuleKinds& module, const KindList& carriers) const {
-    if (!module.by_part[static_cast<std::size_t>(Part::kQuantState)].empty()) return false;
-    if (!module.by_part[static_cast<std::size_t>(Part::kShape)].empty()) return false;
-    for (std::size_t part = 0; part < kNumParts; ++part) {
-      const KindList& companions = module.by_part[part];
-      if (is_carrier(static_cast<Part>(part)) || companions.empty()) continue;
-      if (static_cast<Part>(part) == Part::kActivation) continue;  // theirs is no say in the weight's shape
-      if (companions.size() != 1 || carriers.size() != 1) return false;
-      const TensorKind &a = kind(companions.front()), &b = kind(carriers.front());
+    if (module.has(Part::kQuantState) || module.has(Part::kShape)) return false;
+    std::array<int, kNumParts> num_kinds{};
+    for (const auto& [part, index] : module.kinds) {
+      // Scales of activations have no say in the weight's shape.
+      if (is_carrier(part) || part == Part::kActivation) continue;
+      if (++num_kinds[static_cast<std::size_t>(part)] > 1 || carriers.size() != 1) return false;
+      const TensorKind &a = kind(index), &b = kind(carriers.front());
       if (a.count != b.count) return false;
       if (a.count != 1 && counts_by_number(a) != counts_by_number(b)) return false;
     }
-    return carriers.size() == 1 || !has_companions(module);
-  }
-
-  static bool has_companions(const ModuleKinds& module) {
-    for (std::size_t part = 0; part < kNumParts; ++part)
-      if (!is_carrier(static_cast<Part>(part)) && static_cast<Part>(part) != Part::kActivation &&
-          !module.by_part[part].empty())
-        return true;
-    return false;
+    return true;
   }
 
   SchemeHint hint_for(std::string_view tensor) const {
@@ -160,17 +162,14 @@ class Reader {
       stored.elements = capped_sum(*stored.elements, capped_product(*elements, count));
   }
 
-  // The slow way: the tensors of each module by their names.
-  void read_one_by_one(const ModuleKinds& module) {
-    std::vector<bool> is_wanted(result_.tensors.kinds.size(), false);
-    for (const KindList& list : module.by_part)
-      for (const std::size_t index : list)
-        is_wanted[index] = result_.kinds[index].is_companion || result_.kinds[index].is_quantized;
+  // The slow way, for all modules that need it in one pass: their tensors by their names.
+  void read_one_by_one() {
+    if (std::find(is_one_by_one_.begin(), is_one_by_one_.end(), true) == is_one_by_one_.end()) return;
     std::unordered_map<std::string_view, std::vector<std::size_t>> groups;
     std::vector<std::string_view> order;
     const auto& tensors = artifact_.tensors();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      if (!is_wanted[result_.tensors.kind_of[i]]) continue;
+      if (!is_one_by_one_[result_.tensors.kind_of[i]]) continue;
       const std::string_view name = split_name(tensors[i].name).module;
       auto& members = groups[name];
       if (members.empty()) order.push_back(name);
@@ -256,7 +255,8 @@ class Reader {
   const artifact::Artifact& artifact_;
   const Quantization* declared_;
   StoredWeights result_;
-  std::unordered_map<std::string, ModuleKinds> modules_;
+  std::vector<ModuleKinds> modules_;  // in the order of their first tensor
+  std::vector<bool> is_one_by_one_;   // [kinds]: their tensors are told by their names
   std::int64_t num_faults_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "base/units.h"
 
@@ -40,6 +41,14 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
   while (at + 8 <= end && load_up_to_8(a.data() + at, 8) == load_up_to_8(b.data() + at, 8)) at += 8;
   while (at < end && a[at] == b[at]) ++at;
   return at;
+}
+
+std::uint64_t seed() {
+  static const std::uint64_t value = [] {
+    std::random_device device;
+    return std::uint64_t{device()} << 32 | device();
+  }();
+  return value;
 }
 
 // Hashes names without their numbers. A name shares its first segments with the one before it as a rule, so
@@ -79,7 +88,8 @@ class NameScanner {
   }
 
   std::string_view last_;
-  std::vector<State> states_{State{}};
+  // Hashes begin at a number of this process, so that no file can hold names that were made to collide.
+  std::vector<State> states_{State{0, seed(), -1}};
 };
 
 // Open addressing over the hash of pattern, dtype and shape.

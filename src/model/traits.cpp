@@ -26,6 +26,7 @@ std::string_view describe(Trait trait) {
       "rotary positions of its own kind",
       "arithmetic that nobody looked at here",
   };
+  static_assert(kTexts.size() == static_cast<std::size_t>(Trait::kUnknown) + 1);
   return kTexts[static_cast<std::size_t>(trait)];
 }
 

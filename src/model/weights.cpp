@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "model/model.h"
+#include "model/tensor_kinds.h"
 
 namespace plimsoll::model {
 namespace {
@@ -16,6 +17,9 @@ constexpr std::array<std::string_view, 14> kGroupNames{
 
 constexpr std::array<std::string_view, 8> kStateNames{"mamba",     "mamba2", "gated_delta_net", "kda",
                                                       "lightning", "linear", "short_conv",      "index_ring"};
+
+static_assert(kGroupNames.size() == static_cast<std::size_t>(WeightGroup::kOther) + 1);
+static_assert(kStateNames.size() == static_cast<std::size_t>(StateKind::kIndexRing) + 1);
 
 // The sum of `share` over all parameters; nothing when it does not fit 63 bits.
 template <class Share>
@@ -32,7 +36,7 @@ std::int64_t share_of_experts(const ModelSpec& spec, const Weight& weight) {
   if (weight.is_optional) return 0;
   if (weight.layer < 0 || weight.layer >= static_cast<int>(spec.layers.size())) return weight.elements();
   const Ffn& ffn = spec.layers[static_cast<std::size_t>(weight.layer)].ffn;
-  return weight.elements() / std::max(1, ffn.experts) * ffn.experts_per_token;
+  return capped_product(weight.elements() / std::max(1, ffn.experts), ffn.experts_per_token);
 }
 
 }  // namespace
@@ -47,7 +51,7 @@ std::string_view to_string(StateKind kind) {
 
 std::int64_t Weight::elements() const {
   std::int64_t elements = copies;
-  for (const std::int64_t dimension : shape) elements *= dimension;
+  for (const std::int64_t dimension : shape) elements = capped_product(elements, dimension);
   return elements;
 }
 

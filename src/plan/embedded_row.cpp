@@ -213,6 +213,14 @@ Result<Row> make_embedded_row(const Question& question) {
         {"CPU_ENGINE", FindingLevel::kInfo, FindingKind::kCheckFailed, "--gpu",
          "the embedded engine runs on the CPU; the size given is taken as free main memory",
          "use --here for this machine"});
+  if (!question.settings.max_model_len && model.default_length > 0 &&
+      row.max_model_len.value > model.default_length)
+    row.findings.push_back(
+        {"CTX_EXTENDED", FindingLevel::kInfo, FindingKind::kCheckFailed, "--max-model-len",
+         fmt::format("this engine goes on to the {} tokens that the declared scaling reaches; vLLM's default "
+                     "is {}",
+                     row.max_model_len.value, model.default_length),
+         "give --max-model-len for another length"});
   add_command(question, answer, compute, row);
   return row;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/context_length.h"
 #include "plan/rows.h"
 
 namespace plimsoll::plan {
@@ -11,8 +12,18 @@ Result<Model> catalogue_model(const facts::CatalogueEntry& entry) {
   Model model;
   model.source = std::string(entry.id);
   model.title = std::string(entry.title.empty() ? entry.id : entry.title);
-  PLIMSOLL_TRY(model.spec, model::read_spec(entry.config_json(), entry.id));
+  const Json config = entry.config_json();
+  PLIMSOLL_TRY(model.spec, model::read_spec(config, entry.id));
+  read_declared(config, {}, model);
   return model;
+}
+
+void read_declared(const Json& config, const Json& hf_quant_config, Model& model) {
+  const auto quantization = model::read_quantization(config, hf_quant_config);
+  if (quantization) model.kv_dtype = quantization->kv_cache_dtype();
+  model.default_length = model::default_length(config, model.spec);
+  if (const auto checkpoint = memory::stored_checkpoint(model.spec, quantization))
+    model.declared_weights = checkpoint->bytes;
 }
 
 bool Plan::fits() const {
@@ -41,12 +52,29 @@ Result<Bytes> weights_of(const Question& question, Row& row) {
     return *model.stored_weights;
   }
 
+  if (!model.spec.quantization.empty() && !question.settings.quantization) {
+    if (!model.declared_weights)
+      return fail(ErrorCode::kUnsupported,
+                  "what weights quantized by " + model.spec.quantization +
+                      " take cannot be told from this model's config",
+                  "config.json: /quantization_config",
+                  "give the folder with its weight files, or --quantization for another format");
+    row.weights_dtype = model.spec.quantization;
+    row.weights_basis = "formula";
+    return *model.declared_weights;
+  }
+
   const bool is_assumed = !is_declared && !question.settings.quantization;
   if (is_assumed)
     row.findings.push_back({"DTYPE_ASSUMED", FindingLevel::kWarning, FindingKind::kCheckFailed, "config.json",
                             "the config declares no dtype; weights are counted as bf16",
                             "give --quantization, or the folder with its weights"});
   row.weights_basis = is_assumed ? "assumed" : "formula";
+  // As inspect counts it: buffers in their own type, prediction layers with the rest.
+  if (model.declared_weights && !question.settings.quantization) {
+    row.weights_bar = Bytes(model.declared_weights->value / 100 * percent_of_bar(format));
+    return *model.declared_weights;
+  }
   const auto parameters = model::count_parameters(model.spec);
   if (!parameters)
     return fail(ErrorCode::kUnsupported,

@@ -24,7 +24,14 @@ struct Model {
   std::string title;   // for people; may be the source
   model::ModelSpec spec;
   std::optional<Bytes> stored_weights;  // tensor bytes from headers; absent when there are no weight files
+  std::int64_t default_length = 0;      // of requests where no flag says otherwise; 0: the spec's context
+  std::optional<DType> kv_dtype;        // of the cache, where the checkpoint declares one that engines honour
+  std::optional<Bytes> declared_weights;  // what a checkpoint takes that is stored as the config declares
 };
+
+/// Fills in what the config alone tells beside the spec, as inspect counts it: default length, cache type,
+/// bytes of the checkpoint. `hf_quant_config` is null where there is none.
+void read_declared(const Json& config, const Json& hf_quant_config, Model& model);
 
 /// The model of a catalogue entry. Errors: those of model::read_spec.
 Result<Model> catalogue_model(const facts::CatalogueEntry& entry);

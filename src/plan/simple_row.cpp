@@ -4,22 +4,13 @@
 
 #include <algorithm>
 
+#include "memory/kv_dtype.h"
 #include "memory/memory.h"
 #include "plan/layout.h"
 #include "plan/rows.h"
 
 namespace plimsoll::plan {
 namespace {
-
-Result<DType> cache_dtype(const Settings& settings) {
-  if (settings.kv_cache_dtype == "auto") return DType::kBF16;
-  if (settings.kv_cache_dtype.starts_with("fp8")) return DType::kF8E4M3;  // all of its forms take a byte
-  const auto dtype = dtype_from_config(settings.kv_cache_dtype);
-  if (!dtype)
-    return fail(ErrorCode::kUsage, "\"" + settings.kv_cache_dtype + "\" is no dtype of a cache",
-                "--kv-cache-dtype", "auto, bfloat16, float16, float32 or fp8");
-  return *dtype;
-}
 
 Bytes divided_up(Bytes amount, std::int64_t parts) {
   return Bytes(amount.value / parts + (amount.value % parts != 0 ? 1 : 0));
@@ -30,8 +21,9 @@ std::string short_name(DType dtype) {
 }
 
 std::int64_t length_of(const Question& question) {
-  const model::ModelSpec& spec = question.model->spec;
-  return question.settings.max_model_len.value_or(spec.context_tokens());
+  const Model& model = *question.model;
+  return question.settings.max_model_len.value_or(model.default_length > 0 ? model.default_length
+                                                                           : model.spec.context_tokens());
 }
 
 void add_parts(Bytes reserve, Row& row) {
@@ -88,11 +80,11 @@ Result<Row> make_simple_row(const Question& question) {
   if (!question.target)
     return fail(ErrorCode::kUsage, "the simple accounting needs to know how much memory there is", "--gpu",
                 "for example --gpu 24GB:1");
-  if (!model.spec.encoders.empty() && !model.stored_weights)
+  if (!model.spec.has_all_weights && !model.stored_weights)
     return fail(ErrorCode::kUnsupported,
                 "the model has an encoder whose parameters its config does not tell, so its weights cannot "
                 "be counted",
-                "config.json: /" + model.spec.encoders.front(), "give the folder with the weight files");
+                "config.json", "give the folder with the weight files");
   const Settings& settings = question.settings;
   if (settings.kv_cache_bytes || settings.num_blocks)
     return fail(
@@ -101,7 +93,8 @@ Result<Row> make_simple_row(const Question& question) {
         "--kv-cache-memory-bytes, --num-gpu-blocks-override", "leave it out, or plan with --engine plimsoll");
   const Target& target = *question.target;
   const std::int64_t gpus = target.count;
-  PLIMSOLL_TRY(const DType dtype, cache_dtype(question.settings));
+  PLIMSOLL_TRY(const DType dtype,
+               memory::kv_dtype(question.settings.kv_cache_dtype, model.spec, model.kv_dtype));
   if (question.is_split)
     if (auto fault = layout_fault(model.spec, gpus))
       return impossible_row(question, short_name(dtype), *fault);

@@ -41,6 +41,18 @@ TemplateRenderer::Parsed TemplateRenderer::find(const std::string& name, bool ha
   return last_;
 }
 
+tl::expected<TokenCount, TemplateError> count_conversation(const Tokenizer& tokenizer,
+                                                           TemplateRenderer& renderer, Json context) {
+  const Json messages = context["messages"];
+  if (!context.contains("content_format")) context.set("content_format", "auto");
+  const PromptGuard guard(tokenizer, context);
+  context.set("messages", guard.guarded_messages(messages));
+  context.set("tools", guard.guarded(context["tools"]));
+  const LineAnswer rendered = renderer.render(context);
+  if (!rendered) return tl::unexpected(rendered.error());
+  return count_chat(tokenizer, guard.prompt_of(*(*rendered)["text"].as_string()), messages);
+}
+
 Json chat_context(Conversation conversation) {
   Json context = Json::object({{"messages", Json()}, {"tools", Json()}, {"documents", Json()}});
   if (conversation.chat.is_array())

@@ -39,6 +39,11 @@ class TemplateRenderer {
   std::shared_ptr<const ChatTemplate> last_;
 };
 
+/// Tokens of a conversation as `serve` counts them: special strings in what users wrote stay plain text, and
+/// content is normalised unless the context says otherwise. Errors: the template's.
+tl::expected<TokenCount, TemplateError> count_conversation(const Tokenizer& tokenizer,
+                                                           TemplateRenderer& renderer, Json context);
+
 /// A conversation as transformers hands it to a template. `chat` is an array of messages or an object that
 /// holds them; `tools` may be null; the members of `variables` come last and win.
 struct Conversation {

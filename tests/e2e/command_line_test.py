@@ -57,3 +57,26 @@ def test_q_and_v_change_what_stderr_says_and_nothing_else(run, golden):
     assert re.search(r"^debug .* reading \S+config\.json, \d+ bytes$", verbose.stderr, re.MULTILINE)
     assert plain.stdout == quiet.stdout == verbose.stdout
     assert plain.returncode == quiet.returncode == verbose.returncode
+
+
+def test_every_verb_of_a_model_takes_a_lock_record_instead(run, tmp_path):
+    absent = str(tmp_path / "absent.lock")
+    verbs = [["inspect"], ["plan"], ["serve"], ["generate", "--prompt", "hi"], ["tokens", "encode", "--text", "hi"],
+             ["tokens", "decode", "--ids", "1"], ["tokens", "render"], ["tokens", "count", "--text", "hi"]]
+    for verb in verbs:
+        without = run(*verb, "--lock", absent)
+        assert "absent.lock" in without.stderr, (verb, without.stderr)
+        assert "MODEL is required" not in without.stderr, verb
+    for verb in verbs:
+        if verb[0] != "plan":
+            assert run(*verb).returncode == 2, verb
+
+
+def test_an_empty_value_is_wrong_usage(run, golden):
+    model = str(golden("artifacts/cfg_yarn_ctx"))
+    for verb in ("inspect", "plan"):
+        for flag in ("--max-model-len", "--gpu"):
+            done = run(verb, model, flag, "")
+            assert done.returncode == 2, (verb, flag, done.stderr)
+            assert flag in done.stderr
+    assert run("inspect", model, "--workload", "").returncode == 2

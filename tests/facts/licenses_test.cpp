@@ -81,5 +81,22 @@ TEST(Licenses, TextsAreRecognised) {
   EXPECT_EQ(id(""), "none");
 }
 
+TEST(Licenses, TheTitleSpeaksNotWhatTheTextMentions) {
+  const auto id = [](std::string_view text) {
+    const LicenseFacts* row = recognize_license(text);
+    return row ? std::string(row->id) : std::string();
+  };
+  EXPECT_EQ(id("GNU GENERAL PUBLIC LICENSE\n Version 3, 29 June 2007\n ... the GNU Affero General Public "
+               "License, section 13"),
+            "gpl-3.0");
+  EXPECT_EQ(
+      id("Mozilla Public License Version 2.0\n ... the GNU Lesser General Public License, Version 2.1, the "
+         "GNU Affero General Public License, Version 3.0"),
+      "mpl-2.0");
+  EXPECT_EQ(
+      id("GNU LESSER GENERAL PUBLIC LICENSE\n Version 3\n ... version 3 of the GNU General Public License"),
+      "lgpl-3.0");
+}
+
 }  // namespace
 }  // namespace plimsoll::facts

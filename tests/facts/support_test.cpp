@@ -68,5 +68,13 @@ TEST(Support, QuantizedWeights) {
   EXPECT_EQ(reads_quantization(ServingEngine::kNim, "awq"), std::nullopt);
 }
 
+// llama.cpp's converter reads these; what it does not, no folder of its kind can become a GGUF file.
+TEST(Support, WeightsThatLlamaCppConverts) {
+  for (const char* method : {"gguf", "mxfp4", "fp8", "gptq", "compressed-tensors", "modelopt", "bitnet"})
+    EXPECT_EQ(reads_quantization(ServingEngine::kLlamaCpp, method), true) << method;
+  for (const char* method : {"awq", "bitsandbytes", "nobodys"})
+    EXPECT_EQ(reads_quantization(ServingEngine::kLlamaCpp, method), false) << method;
+}
+
 }  // namespace
 }  // namespace plimsoll::facts

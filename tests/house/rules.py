@@ -43,6 +43,7 @@ FACES = {
         "token_lines.h", "template_renderer.h",  # one line's work
         "parsers/output_parser.h",
     },
+    "inspect": {"compare.h"},  # of two reports
     "loop": {"demo.h"},
 }
 

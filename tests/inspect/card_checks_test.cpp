@@ -33,11 +33,16 @@ TEST(Claims, InProse) {
   EXPECT_EQ(text("- Number of Parameters: 7.61B\n- Number of Paramaters (Non-Embedding): 6.53B"),
             "total=7610000000");
   EXPECT_EQ(text("Context Length: Full 131,072 tokens and generation 8192 tokens"), "context=131072");
+  EXPECT_EQ(text("It has a 1M context window."), "context=1048576");
+  EXPECT_EQ(text("a 7M parameter model with 2K context"), "total=7000000 context=2048");
   EXPECT_EQ(text("1.5 billion parameters"), "total=1500000000");
   EXPECT_EQ(text("a 135M-parameter model"), "total=135000000");
   // Data, names, versions and layers are no sizes.
   EXPECT_EQ(text("trained on 15T tokens"), "");
   EXPECT_EQ(text("better than Qwen2.5-7B and Llama-3.1-70B-Instruct"), "");
+  EXPECT_EQ(text("It is distilled from the 671B parameter R1."), "");
+  EXPECT_EQ(text("Fine-tuned with LoRA (20M trainable parameters). It has 7B parameters."),
+            "total=7000000000");
   EXPECT_EQ(text("48 layers, 24 heads, version 2.5, 2026-11-29"), "");
   EXPECT_EQ(text(std::string(200'000, '9')), "");
   EXPECT_LE(claims_in_text([] {
@@ -54,7 +59,9 @@ TEST(Claims, InNames) {
   EXPECT_EQ(text("Qwen3-30B-A3B-Instruct-2507"), "size=30000000000 active=3000000000");
   EXPECT_EQ(text("SmolLM2-135M-Instruct"), "size=135000000");
   EXPECT_EQ(text("Qwen2.5-7B-Instruct-1M"), "size=7000000000");
-  EXPECT_EQ(text("Mixtral-8x7B-v0.1"), "");
+  EXPECT_EQ(text("Mixtral-8x7B-v0.1"), "size=56000000000");
+  EXPECT_EQ(text("Mixtral-8x22B-Instruct"), "size=176000000000");
+  EXPECT_EQ(text("x7B-x"), "");
   EXPECT_EQ(text("gemma-3n-E4B-it"), "");
   EXPECT_EQ(text("Llama-4-Scout-17B-16E"), "size=17000000000");
   EXPECT_EQ(text("gpt-oss-120b"), "size=120000000000");
@@ -101,6 +108,24 @@ TEST(CardChecks, ADifferenceIsTold) {
   EXPECT_NE(total->message.find(std::to_string(*report.parameters.total)), std::string::npos);
   ASSERT_NE(finding_of(report, "CARD_CONTEXT"), nullptr);
   EXPECT_NE(finding_of(report, "CARD_CONTEXT")->message.find("2048"), std::string::npos);
+}
+
+TEST(CardChecks, LessContextThanTheFilesAllowIsNoFault) {
+  const Report report = with_card("Use it with a 1K context window.");
+  EXPECT_EQ(report.card_claims["context_tokens"], Json(1024));
+  EXPECT_EQ(finding_of(report, "CARD_CONTEXT"), nullptr);
+}
+
+TEST(CardChecks, ExpertsTimesSizeIsHeldAgainstTheTotal) {
+  const auto name_size = [](const char* name) {
+    ModelFolder folder(name);
+    folder.write("config.json", R"({"architectures":["MixtralForCausalLM"],"model_type":"mixtral",
+      "hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":32,"num_attention_heads":32,
+      "num_key_value_heads":8,"num_local_experts":8,"num_experts_per_tok":2,"vocab_size":32000})");
+    return finding_of(folder.inspected(), "NAME_SIZE") != nullptr;
+  };
+  EXPECT_FALSE(name_size("Mixtral-8x7B-v0.1"));
+  EXPECT_TRUE(name_size("Mixtral-8x22B-v0.1"));
 }
 
 TEST(CardChecks, TheFolderNameIsAClaimToo) {

@@ -65,6 +65,42 @@ TEST(ContextChecks, LengthsByScaling) {
   EXPECT_EQ(lengths_of(R"("model_max_length":4096)").max_model_len, 4096);
 }
 
+// Published copies leave the length out and state a factor: what the class has counts it already.
+TEST(ContextChecks, AFamilyThatStatesTheExtendedLength) {
+  ModelFolder folder;
+  for (const char* length : {"", R"("max_position_embeddings":131072,)"}) {
+    folder.write("config.json",
+                 std::string(R"({"architectures":["Gemma3ForCausalLM"],"model_type":"gemma3_text",)") +
+                     length + R"("hidden_size":64,"num_hidden_layers":2,"num_attention_heads":4,
+      "num_key_value_heads":2,"head_dim":16,"intermediate_size":128,"vocab_size":320,
+      "rope_scaling":{"rope_type":"linear","factor":8.0}})");
+    EXPECT_EQ(folder.inspected().context.max_model_len, 131'072) << length;
+  }
+}
+
+TEST(ContextChecks, WhatIsAskedForBeyondTheContext) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama);
+  Options options;
+  options.sequence_tokens = 2049;
+  EXPECT_NE(finding_of(folder.inspected(options), "CTX_ASKED"), nullptr);
+  options.sequence_tokens = 2048;
+  EXPECT_EQ(finding_of(folder.inspected(options), "CTX_ASKED"), nullptr);
+  options.workload = *memory::parse_workload("isl=2000,osl=49,concurrency=2");
+  const Report report = folder.inspected(options);
+  const auto* finding = finding_of(report, "CTX_WORKLOAD");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->message.find("2048"), std::string::npos) << finding->message;
+  options.workload = *memory::parse_workload("isl=2000,osl=48,concurrency=2");
+  EXPECT_EQ(finding_of(folder.inspected(options), "CTX_WORKLOAD"), nullptr);
+  // longrope starts at its original length and may be asked to go on.
+  folder.write("config.json",
+               config(R"("max_position_embeddings":8192,"original_max_position_embeddings":2048,
+      "rope_scaling":{"type":"longrope","short_factor":[1,1,1,1],"long_factor":[1,1,1,1]})"));
+  options.sequence_tokens = 8192;
+  EXPECT_EQ(finding_of(folder.inspected(options), "CTX_ASKED"), nullptr);
+}
+
 TEST(ContextChecks, LengthsOfAnArchitectureThatNobodyKnows) {
   ModelFolder folder;
   folder.write("config.json",

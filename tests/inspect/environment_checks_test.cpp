@@ -68,6 +68,20 @@ TEST(EnvironmentChecks, WeightsThatDoNotFit) {
   EXPECT_EQ(finding_of(*large, "ENV_INTERCONNECT"), nullptr);
 }
 
+TEST(EnvironmentChecks, ASizeInsteadOfAName) {
+  const auto two = surroundings_of_gpu("24GB:2");
+  ASSERT_TRUE(two) << two.error().describe();
+  EXPECT_EQ(two->num_gpus, 2);
+  EXPECT_EQ(two->gpu_memory, Bytes(24'000'000'000));
+  EXPECT_EQ(two->gpu, nullptr);
+  EXPECT_EQ(surroundings_of_gpu("22.05GiB")->gpu_memory, Bytes(23'676'007'219));
+  Options options;
+  options.gpu = "24GB:2";
+  const auto report = inspect("meta-llama/Llama-3.1-70B", options);
+  ASSERT_TRUE(report);
+  EXPECT_NE(finding_of(*report, "ENV_GPU_MEMORY"), nullptr);
+}
+
 TEST(EnvironmentChecks, NamesThatAreNone) {
   EXPECT_FALSE(surroundings_of_gpu("NoSuchGpu"));
   EXPECT_FALSE(surroundings_of_gpu("H100:0"));

@@ -29,14 +29,15 @@ TEST(GenerationChecks, DefaultsAreReportedAsWritten) {
 TEST(GenerationChecks, NeutralValuesAreNoFinding) {
   const Report report = with(R"({"temperature":1.0,"top_p":1.0,"top_k":0,"repetition_penalty":1.0})");
   EXPECT_EQ(finding_of(report, "GEN_DEFAULTS"), nullptr);
+  EXPECT_EQ(finding_of(with(R"({"top_k":-1})"), "GEN_DEFAULTS"), nullptr);  // switched off
   EXPECT_EQ(report.generation_defaults["temperature"], Json(1.0));
   EXPECT_EQ(finding_of(with(R"({"eos_token_id":2})"), "GEN_DEFAULTS"), nullptr);
 }
 
 TEST(GenerationChecks, RefusedValues) {
-  for (const char* value :
-       {R"({"temperature":-1})", R"({"top_p":1.5})", R"({"top_p":0})", R"({"top_k":-2})",
-        R"({"temperature":"hot"})", R"({"repetition_penalty":0})", R"({"max_new_tokens":0})"}) {
+  for (const char* value : {R"({"temperature":-1})", R"({"top_p":1.5})", R"({"top_p":0})", R"({"top_k":-2})",
+                            R"({"temperature":"hot"})", R"({"repetition_penalty":0})",
+                            R"({"max_new_tokens":0})", R"({"top_k":1.5})", R"({"max_new_tokens":1e30})"}) {
     const auto report = with(value);
     EXPECT_NE(finding_of(report, "GEN_VALUE"), nullptr) << value;
   }

@@ -56,8 +56,24 @@ TEST(LicenseChecks, TheNameBesideOther) {
   EXPECT_NE(finding_of(own, "LICENSE_UNKNOWN")->message.find("house-rules-7"), std::string::npos);
 }
 
-TEST(LicenseChecks, AListOfLicensesCountsByItsFirst) {
-  EXPECT_EQ(license_json(with("license:\n- mit\n- apache-2.0\n"))["id"], Json("mit"));
+TEST(LicenseChecks, OfSeveralLicensesTheStrictestIsKeptTo) {
+  const Report list = with("license:\n- mit\n- cc-by-nc-4.0\n");
+  EXPECT_EQ(license_json(list)["id"], Json("cc-by-nc-4.0"));
+  EXPECT_EQ(license_json(list)["commercial_use"], Json("no"));
+  EXPECT_NE(finding_of(list, "LICENSE_SEVERAL"), nullptr);
+  const Report twice = with("license: cc-by-nc-4.0\nlicense: mit\n");
+  EXPECT_EQ(license_json(twice)["id"], Json("cc-by-nc-4.0"));
+  EXPECT_EQ(finding_of(with("license: mit\n"), "LICENSE_SEVERAL"), nullptr);
+}
+
+TEST(LicenseChecks, ValuesOverSeveralLinesAndNullsAreYaml) {
+  EXPECT_EQ(license_json(with("license: >-\n  apache-2.0\ntags: []\n"))["id"], Json("apache-2.0"));
+  for (const char* none : {"license: null\n", "license: ~\n"})
+    EXPECT_NE(finding_of(with(none), "LICENSE_MISSING"), nullptr) << none;
+}
+
+TEST(LicenseChecks, WhetherConsentIsAskedForIsNotTheLicencesMatter) {
+  EXPECT_TRUE(license_json(with("license: llama3.1\n"))["gated"].is_null());
 }
 
 TEST(LicenseChecks, TheFileSpeaksWhereTheCardDoesNot) {

@@ -82,6 +82,22 @@ TEST(ParallelChecks, ExpertsOfFp8Blocks) {
   EXPECT_EQ(shown(fp4.parallel), "1 2 4x 8x 16- 32-");
 }
 
+// Every spelling of a declaration counts, and what it leaves alone is cut as it likes.
+TEST(ParallelChecks, DeclarationsBesideTheConfig) {
+  ModelFolder folder;
+  folder.write("config.json",
+               R"({"architectures":["NobodyMoeForCausalLM"],"model_type":"nobody_moe","hidden_size":2560,
+      "num_hidden_layers":2,"num_attention_heads":24,"num_key_value_heads":2,"head_dim":256,"num_experts":512,
+      "num_experts_per_tok":10,"moe_intermediate_size":640})");
+  EXPECT_EQ(shown(folder.inspected().parallel), "1 2 4r 8r 16- 32-");
+  folder.write("hf_quant_config.json",
+               R"({"producer":{"name":"modelopt"},"quantization":{"quant_algo":"NVFP4","group_size":16}})");
+  EXPECT_EQ(shown(folder.inspected().parallel), "1 2 4x 8x 16- 32-");
+  const std::string left =
+      R"(,"quantization_config":{"quant_method":"awq","bits":4,"group_size":128,"modules_to_not_convert":["mlp"]})";
+  EXPECT_EQ(shown(inspected(llama(64, 8, 29568, left)).parallel), "1 2 4 8 16r 32r");
+}
+
 TEST(ParallelChecks, TheDocument) {
   const Json rows = to_json(inspected(llama(28, 4, 18944)))["parallel"];
   ASSERT_EQ(rows.size(), 6U);

@@ -127,5 +127,56 @@ TEST(TemplateTrial, SystemAndTools) {
   EXPECT_TRUE(broken["tools"].is_null());
 }
 
+TEST(TokenChecks, NoEndAtAll) {
+  ModelFolder folder;
+  folder.write("config.json", config_with(R"("eos_token_id":null)")).write("tokenizer.json", kTokenizer);
+  EXPECT_NE(finding_of(folder.inspected(), "STOP_NONE"), nullptr);
+  folder.write("tokenizer_config.json",
+               R"({"chat_template":"{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}"})");
+  const Report report = folder.inspected();
+  ASSERT_NE(finding_of(report, "STOP_TEMPLATE"), nullptr);
+  EXPECT_NE(finding_of(report, "STOP_TEMPLATE")->message.find("nothing"), std::string::npos);
+}
+
+TEST(TokenChecks, AnEndThatTheTokenizersConfigAdds) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama).write("tokenizer.json", kTokenizer);
+  folder.write("tokenizer_config.json", R"({"eos_token":"<end>"})");
+  EXPECT_NE(finding_of(folder.inspected(), "TOK_EOS_UNKNOWN"), nullptr);
+  folder.write("tokenizer_config.json",
+               R"({"eos_token":"<end>","added_tokens_decoder":{"8":{"content":"<end>","special":true}}})");
+  EXPECT_EQ(finding_of(folder.inspected(), "TOK_EOS_UNKNOWN"), nullptr);
+}
+
+TEST(TokenChecks, MergesAreCountedAsTheyStand) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama);
+  folder.write("tokenizer.json",
+               R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b","none","a x"]}})");
+  const Report report = folder.inspected();
+  ASSERT_NE(finding_of(report, "TOK_MERGE"), nullptr);
+  EXPECT_TRUE(finding_of(report, "TOK_MERGE")->where.ends_with("/model/merges/2"))
+      << finding_of(report, "TOK_MERGE")->where;
+  folder.write("tokenizer.json", R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":[7]}})");
+  const Report odd = folder.inspected();
+  ASSERT_NE(finding_of(odd, "TOK_MERGE"), nullptr);
+  EXPECT_NE(finding_of(odd, "TOK_MERGE")->message.find("neither"), std::string::npos);
+}
+
+TEST(TokenChecks, TemplatesThatServeNoPlainConversation) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama);
+  for (const char* config :
+       {R"({"chat_template":[{"name":"tool_use","template":"{{ messages[0].content }}"}]})",
+        R"({"chat_template":""})"}) {
+    folder.write("tokenizer_config.json", config);
+    EXPECT_NE(finding_of(folder.inspected(), "TMPL_NO_DEFAULT"), nullptr) << config;
+  }
+  folder.write("tokenizer_config.json", R"({"chat_template":"{{ raise_exception('no') }}"})");
+  const Report report = folder.inspected();
+  ASSERT_NE(finding_of(report, "TMPL_RENDER"), nullptr);
+  EXPECT_EQ(finding_of(report, "TMPL_RENDER")->level, FindingLevel::kWarning);
+}
+
 }  // namespace
 }  // namespace plimsoll::inspect

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "facts/facts.h"
 #include "tests/testing/golden.h"
 
 namespace plimsoll::memory {
@@ -60,6 +61,33 @@ TEST(QuantizedWeights, DeepseekV3) {
   EXPECT_EQ(checkpoint->mtp, 13'463'426'048);
   EXPECT_EQ(checkpoint->buffers, 15'104);
   EXPECT_EQ(checkpoint->packed, 0);
+}
+
+// The published total: the indexer of the prediction layer keeps its projection, as those of the decoder do.
+TEST(QuantizedWeights, IndexerOfThePredictionLayer) {
+  const auto config = facts::catalogue_config("zai-org/GLM-5-FP8");
+  ASSERT_TRUE(config);
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  const auto checkpoint = stored_checkpoint(*spec, model::read_quantization(*config, Json()));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->elements, 753'910'024'032);
+}
+
+TEST(QuantizedWeights, IntegersKeepTheirType) {
+  model::ModelSpec spec;
+  spec.declared_dtype = DType::kBF16;
+  model::Weight plain, hash;
+  plain.shape = {10};
+  hash.shape = {35};
+  hash.hf_name = "hash";
+  hash.is_parameter = false;
+  hash.dtype = DType::kI64;
+  spec.weights = {plain, hash};
+  const auto checkpoint = stored_checkpoint(spec, std::nullopt);
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->bytes.value, 10 * 2 + 35 * 8);
+  EXPECT_EQ(checkpoint->buffers, 35);
 }
 
 TEST(QuantizedWeights, NamesOfOtherModelsMakeNoAnswer) {

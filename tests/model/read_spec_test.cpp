@@ -3,6 +3,9 @@
 // and the two spellings of one config.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "base/json.h"
@@ -251,6 +254,23 @@ TEST(ReadSpec, WindowsOfMistralAndQwen2) {
   qwen2.set("use_sliding_window", true);
   EXPECT_EQ(window(read_spec(qwen2, "c"), 29), std::nullopt);
   EXPECT_EQ(window(read_spec(qwen2, "c"), 30), 48);
+}
+
+// A cache's folder is named by the commit, which nobody knows a model by.
+TEST(ReadSpec, ASnapshotIsNamedByItsRepository) {
+  namespace fs = std::filesystem;
+  std::string above = (fs::temp_directory_path() / "plimsoll_spec_XXXXXX").string();
+  ASSERT_NE(::mkdtemp(above.data()), nullptr);
+  const fs::path folder = fs::path(above) / "models--org--some-name" / "snapshots" / std::string(40, 'a');
+  fs::create_directories(folder);
+  std::ofstream(folder / "config.json")
+      << R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":64,"num_hidden_layers":2,
+      "num_attention_heads":4,"intermediate_size":128,"vocab_size":320})";
+  std::ofstream(folder / "README.md") << "a card";
+  const auto spec = spec_of(folder.string());
+  fs::remove_all(above);
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->name, "org/some-name");
 }
 
 }  // namespace

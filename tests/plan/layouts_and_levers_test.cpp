@@ -49,6 +49,7 @@ TEST(EngineAny, WhatItDoesNotCountIsSaidAndNeverGuessed) {
 
   auto multimodal = request_for("any", "H100");
   multimodal.models.front().spec.encoders = {"vision_config"};
+  multimodal.models.front().spec.has_all_weights = false;
   EXPECT_EQ(make_plan(multimodal).error().code, ErrorCode::kUnsupported);
   multimodal.models.front().stored_weights = Bytes(16 * kGB);  // counted in the files' headers
   EXPECT_TRUE(make_plan(multimodal));

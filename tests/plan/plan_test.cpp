@@ -258,5 +258,40 @@ TEST(Targets, ThisMachine) {
   EXPECT_EQ(row["budget_bytes_per_gpu"], Json(static_cast<std::int64_t>(20.0 * kGiB * 0.92)));
 }
 
+// The worked case of docs/formulas/context.md: inspect, plan and tokens count have one default.
+TEST(EngineAny, TakesTheLengthThatVllmTakes) {
+  const auto config = parse_json(
+      R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":64,"num_hidden_layers":4,
+      "num_attention_heads":8,"num_key_value_heads":2,"intermediate_size":128,"vocab_size":320,
+      "max_position_embeddings":2048,"torch_dtype":"bfloat16",
+      "rope_scaling":{"rope_type":"yarn","factor":4.0,"original_max_position_embeddings":2048}})",
+      "config.json");
+  ASSERT_TRUE(config);
+  Model model;
+  model.source = "made";
+  model.spec = *model::read_spec(*config, "config.json");
+  read_declared(*config, {}, model);
+  for (const auto& [engine, length] : {std::pair("any", 2048), std::pair("plimsoll", 8192)}) {
+    Request request;
+    request.engine = *facts::parse_engine(engine);
+    request.models.push_back(model);
+    request.targets.push_back(*parse_target("24GB"));
+    const Json row = row_of(request);
+    EXPECT_EQ(row["max_model_len"], Json(length)) << engine;
+    EXPECT_EQ(finding_of(row, "CTX_EXTENDED") != nullptr, length == 8192);
+  }
+}
+
+// One formula: what inspect prints for a config alone is what plan counts with.
+TEST(EngineAny, CountsAPlainCheckpointAsInspectDoes) {
+  const Model model = catalogued("meta-llama/Llama-3.1-8B");
+  const auto stored = memory::stored_checkpoint(model.spec, std::nullopt);
+  ASSERT_TRUE(stored.has_value());
+  EXPECT_EQ(model.declared_weights, stored->bytes);
+  // Corrections of routers are kept in f32 whatever the model's type is.
+  const Model mixture = catalogued("moonshotai/Kimi-K2-Instruct");
+  EXPECT_EQ(mixture.declared_weights.has_value(), true);
+}
+
 }  // namespace
 }  // namespace plimsoll::plan

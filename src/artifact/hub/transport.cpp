@@ -2,8 +2,9 @@
 #include "artifact/hub/transport.h"
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 
-#include <mutex>
+#include <string>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -14,9 +15,52 @@ namespace {
 constexpr std::size_t kMaxHeaders = 200;
 constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
 
-void start_library() {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+// libcurl brings thirty libraries, whose loading takes longer than the inspection of a folder: they come when
+// the first exchange with a hub does. Never unloaded.
+struct Library {
+  decltype(&::curl_easy_init) easy_init = nullptr;
+  decltype(&::curl_easy_cleanup) easy_cleanup = nullptr;
+  decltype(&::curl_easy_reset) easy_reset = nullptr;
+  decltype(&::curl_easy_setopt) easy_setopt = nullptr;
+  decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
+  decltype(&::curl_easy_perform) easy_perform = nullptr;
+  decltype(&::curl_easy_strerror) easy_strerror = nullptr;
+  decltype(&::curl_slist_append) slist_append = nullptr;
+  decltype(&::curl_slist_free_all) slist_free_all = nullptr;
+  std::string fault;  // why it cannot be used; empty when it can
+
+  Library() {
+    // The name of its interface since 2006; what it had to hold then and now is in the header we compile
+    // with.
+    void* handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    decltype(&::curl_global_init) global_init = nullptr;
+    const bool is_complete =
+        handle && find(handle, "curl_global_init", global_init) &&
+        find(handle, "curl_easy_init", easy_init) && find(handle, "curl_easy_cleanup", easy_cleanup) &&
+        find(handle, "curl_easy_reset", easy_reset) && find(handle, "curl_easy_setopt", easy_setopt) &&
+        find(handle, "curl_easy_getinfo", easy_getinfo) && find(handle, "curl_easy_perform", easy_perform) &&
+        find(handle, "curl_easy_strerror", easy_strerror) &&
+        find(handle, "curl_slist_append", slist_append) &&
+        find(handle, "curl_slist_free_all", slist_free_all);
+    if (!is_complete) {
+      const char* reason = dlerror();
+      fault = std::string("libcurl cannot be loaded: ") + (reason ? reason : "no reason given");
+    } else if (global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+      fault = "libcurl does not start";
+    }
+  }
+
+ private:
+  template <class Function>
+  static bool find(void* handle, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+    return function != nullptr;
+  }
+};
+
+const Library& library() {
+  static const Library loaded;
+  return loaded;
 }
 
 Fault fault_of(CURLcode code) {
@@ -81,14 +125,15 @@ std::size_t on_header(char* data, std::size_t size, std::size_t count, void* use
 
 template <class Value>
 void set(CURL* handle, CURLoption option, Value value) {
-  PLIMSOLL_CHECK(curl_easy_setopt(handle, option, value) == CURLE_OK, "libcurl knows the options we set");
+  PLIMSOLL_CHECK(library().easy_setopt(handle, option, value) == CURLE_OK,
+                 "libcurl knows the options we set");
 }
 
 std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   const std::string_view piece(data, size * count);
   long status = 0;
-  curl_easy_getinfo(exchange.handle, CURLINFO_RESPONSE_CODE, &status);
+  library().easy_getinfo(exchange.handle, CURLINFO_RESPONSE_CODE, &status);
   exchange.answer.status = static_cast<int>(status);
   // The body of a refusal is a short text, and never what the receiver waits for.
   const bool is_wanted = exchange.receiver && status >= 200 && status < 300;
@@ -108,7 +153,7 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user)
 }
 
 void set_up(CURL* handle, const HttpRequest& request, const std::string& address, bool is_streamed) {
-  curl_easy_reset(handle);  // keeps the connections
+  library().easy_reset(handle);  // keeps the connections
   set(handle, CURLOPT_URL, address.c_str());
   set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   set(handle, CURLOPT_FOLLOWLOCATION, 0L);
@@ -138,25 +183,32 @@ std::string_view HttpAnswer::header(std::string_view name) const {
 }
 
 Transport::Transport(const HubSettings& settings) : state_(std::make_unique<State>()) {
-  start_library();
-  state_->handle = curl_easy_init();
-  PLIMSOLL_CHECK(state_->handle != nullptr, "libcurl starts");
+  if (library().fault.empty()) {
+    state_->handle = library().easy_init();
+    PLIMSOLL_CHECK(state_->handle != nullptr, "libcurl has memory for a handle");
+  }
   state_->ca_file = settings.ca_file;
   state_->ca_folder = settings.ca_folder;
 }
 
 Transport::~Transport() {
-  curl_easy_cleanup(state_->handle);
+  if (state_->handle) library().easy_cleanup(state_->handle);
 }
 
 HttpAnswer Transport::send(const HttpRequest& request, const Receiver& receiver) {
   CURL* handle = state_->handle;
+  if (!handle) {
+    HttpAnswer none;
+    none.fault = Fault::kOther;
+    none.reason = library().fault;
+    return none;
+  }
   const std::string address = request.url.text();
   set_up(handle, request, address, receiver != nullptr);
   if (!state_->ca_file.empty()) set(handle, CURLOPT_CAINFO, state_->ca_file.c_str());
   if (!state_->ca_folder.empty()) set(handle, CURLOPT_CAPATH, state_->ca_folder.c_str());
   curl_slist* lines = nullptr;
-  for (const std::string& line : request.headers) lines = curl_slist_append(lines, line.c_str());
+  for (const std::string& line : request.headers) lines = library().slist_append(lines, line.c_str());
   set(handle, CURLOPT_HTTPHEADER, lines);
   Exchange exchange{handle, request, receiver, {}, Fault::kNone};
   set(handle, CURLOPT_HEADERFUNCTION, &on_header);
@@ -165,15 +217,15 @@ HttpAnswer Transport::send(const HttpRequest& request, const Receiver& receiver)
   set(handle, CURLOPT_WRITEDATA, &exchange);
   char reason[CURL_ERROR_SIZE] = "";
   set(handle, CURLOPT_ERRORBUFFER, reason);
-  const CURLcode code = curl_easy_perform(handle);
-  curl_slist_free_all(lines);
+  const CURLcode code = library().easy_perform(handle);
+  library().slist_free_all(lines);
   HttpAnswer answer = std::move(exchange.answer);
   long status = 0;
-  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+  library().easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   answer.status = static_cast<int>(status);
   answer.fault = exchange.own_fault != Fault::kNone ? exchange.own_fault : fault_of(code);
-  if (answer.fault != Fault::kNone) answer.reason = reason[0] ? reason : curl_easy_strerror(code);
-  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);
+  if (answer.fault != Fault::kNone) answer.reason = reason[0] ? reason : library().easy_strerror(code);
+  library().easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);
   log_debug(std::string(request.is_head ? "HEAD " : "GET ") + request.url.shown() + " -> " +
             (answer.fault == Fault::kNone ? std::to_string(answer.status) : answer.reason));
   return answer;

@@ -73,6 +73,7 @@ std::vector<bool> read_moe_layers(KeyReader& keys, std::size_t num_layers);
 struct MoeDefaults {
   int experts = 0, experts_per_token = 0, intermediate_size = 0, shared_experts = 0;
 };
+constexpr std::int64_t kMaxSharedWidth = kMaxWidth * 16;  // believed of all shared experts together
 /// The mixture's figures: experts, per token, widths, shared experts (whose width is one routed expert's each
 /// unless shared_expert_intermediate_size says otherwise). `kind` is kMoe.
 Ffn read_moe(KeyReader& keys, const Ffn& dense, const MoeDefaults& defaults = {});

@@ -2,6 +2,7 @@
 // Gemma 1, 2 and 3 (text) and VaultGemma: norms that multiply by one plus their weight, an embedding scaled
 // by the root of the width, from 2 on windows on most layers and norms behind the blocks. Source:
 // transformers' configuration and modeling files of these names.
+#include <algorithm>
 #include <cmath>
 
 #include "model/families/families.h"
@@ -87,6 +88,9 @@ ModelSpec gemma3_from_config(KeyReader& keys) {
   ModelSpec spec = read_gemma(keys, defaults);
   add_trait(spec, Trait::kPostNorms);
   add_trait(spec, Trait::kOwnRope);  // windows rotate by another base than the full layers
+  // The stated length counts the scaling of the full layers already.
+  spec.extended_context_tokens = std::min(spec.extended_context_tokens,
+                                          keys.integer("max_position_embeddings", 1, kMaxContext, 131'072));
   read_query_scale(keys, spec);
   set_qk_norm(spec);
   auto window = read_window(keys, 4096);

@@ -9,12 +9,14 @@
 
 #include "model/families/decoder.h"
 #include "model/families/heads.h"
+#include "model/families/states.h"
 #include "model/rope.h"
 
 namespace plimsoll::model {
 namespace {
 
-constexpr std::int64_t kMaxState = 1 << 20;
+// Far above any model; a state of these figures in every layer still fits 63 bits of bytes.
+constexpr std::int64_t kMaxStateSize = 1 << 16;
 
 // Which layers see everything where the file itself has no pattern: every n-th, as llama.cpp has it built in.
 struct Pattern {
@@ -43,17 +45,19 @@ class AnyReader {
 
   ModelSpec read() {
     spec_ = read_gguf_frame(keys_, artifact_);
+    take_prediction_layers();
     const std::size_t layers = spec_.layers.size();
-    q_heads_ = keys_.per_layer("attention.head_count", layers, 0, kMaxHeads, 0);
-    kv_heads_ = keys_.has("attention.head_count_kv")
-                    ? keys_.per_layer("attention.head_count_kv", layers, 0, kMaxHeads, 0)
-                    : q_heads_;
-    inner_ = keys_.per_layer("feed_forward_length", layers, 0, kMaxWidth, 0);
+    q_heads_ = per_layer("attention.head_count", kMaxHeads);
+    kv_heads_ =
+        keys_.has("attention.head_count_kv") ? per_layer("attention.head_count_kv", kMaxHeads) : q_heads_;
+    inner_ = per_layer("feed_forward_length", kMaxWidth);
+    // An encoder sees all of its input at once and keeps nothing.
+    if (!keys_.flag("attention.causal", true)) std::fill(kv_heads_.begin(), kv_heads_.end(), 0);
+    read_figures();
     for (std::size_t i = 0; i < layers; ++i) fill(i);
     set_windows();
     share_keys();
-    const auto* first = std::get_if<Attention>(&spec_.layers.front().mixer);
-    read_gguf_rope(keys_, first ? first->head_dim : 0, spec_);
+    read_gguf_rope(keys_, rotary_width(), spec_);
     add_trait(spec_, Trait::kUnknown);
     spec_.has_all_weights = false;
     return std::move(spec_);
@@ -64,63 +68,96 @@ class AnyReader {
     return static_cast<int>(keys_.integer(key, 0, most, otherwise));
   }
 
+  // block_count counts the layers that predict further tokens, which stand last.
+  void take_prediction_layers() {
+    const std::size_t layers = spec_.layers.size();
+    const auto predicted = static_cast<std::size_t>(
+        keys_.integer("nextn_predict_layers", 0, static_cast<std::int64_t>(layers) - 1, 0));
+    spec_.mtp_layers.resize(predicted);
+    spec_.layers.resize(layers - predicted);
+  }
+
+  // One value per block, of which those of prediction layers are left out.
+  std::vector<std::int64_t> per_layer(std::string_view key, std::int64_t most) {
+    const std::size_t layers = spec_.layers.size(), blocks = layers + spec_.mtp_layers.size();
+    const bool has_all = keys_[key].is_array() && keys_[key].size() == blocks;
+    auto values = keys_.per_layer(key, has_all ? blocks : layers, 0, most, 0);
+    values.resize(layers);
+    return values;
+  }
+
+  // The width that rotates by default: of the first layer with heads of its own, or of latent attention.
+  int rotary_width() {
+    for (const Layer& layer : spec_.layers) {
+      if (const auto* attention = std::get_if<Attention>(&layer.mixer)) return attention->head_dim;
+      if (const auto* latent = std::get_if<Latent>(&layer.mixer)) return latent->qk_rope_head_dim;
+    }
+    return number("rope.dimension_count", kMaxHeadDim);
+  }
+
+  // What all layers share is looked up once: metadata may have as many keys as the vocabulary has tokens.
+  void read_figures() {
+    if (keys_.has("ssm.state_size") || keys_.has("shortconv.l_cache") || keys_.has("wkv.head_size"))
+      state_ = state();
+    if (keys_.has("full_attention_interval"))
+      full_interval_ = keys_.integer("full_attention_interval", 1, kMaxLayers, 1);
+    // Nemotron-H: a layer is attention, state or feed-forward, never two of them.
+    is_alternating_ =
+        keys_["feed_forward_length"].is_array() && std::find(inner_.begin(), inner_.end(), 0) != inner_.end();
+    key_length_ = number("attention.key_length", kMaxHeadDim);
+    value_length_ = number("attention.value_length", kMaxHeadDim);
+    window_key_length_ = number("attention.key_length_swa", kMaxHeadDim);
+    window_value_length_ = number("attention.value_length_swa", kMaxHeadDim);
+    if (keys_.has("attention.kv_lora_rank")) latent_ = latent();
+    experts_.experts = number("expert_count", kMaxExperts);
+    experts_.experts_per_token = number("expert_used_count", kMaxExperts);
+    experts_.shared_experts = number("expert_shared_count", kMaxExperts);
+    experts_.expert_intermediate_size = number("expert_feed_forward_length", kMaxWidth);
+    experts_.shared_intermediate_size = number("expert_shared_feed_forward_length", kMaxWidth);
+    dense_layers_ = number("leading_dense_block_count", kMaxLayers);
+  }
+
   void fill(std::size_t i) {
     Layer& layer = spec_.layers[i];
-    const bool is_linear = linear_instead_of_attention(i);
+    // Qwen 3 Next and its successors name the distance between full layers, not the layers.
+    const bool is_linear = full_interval_ > 0 && (static_cast<std::int64_t>(i) + 1) % full_interval_ != 0;
     if (kv_heads_[i] > 0 && !is_linear)
       layer.mixer = attention(i);
-    else if (has_state() && !(inner_[i] > 0 && is_alternating()))
-      layer.mixer = state();
+    else if (state_ && !(inner_[i] > 0 && is_alternating_))
+      layer.mixer = *state_;
     else
       layer.mixer = NoMixer{};
-    if (architecture_ == "falcon-h1") layer.side_states = {state()};
+    if (architecture_ == "falcon-h1" && state_) layer.side_states = {*state_};
     fill_ffn(i, layer.ffn);
-  }
-
-  // Qwen 3 Next and its successors name the distance between full layers, not the layers.
-  bool linear_instead_of_attention(std::size_t i) {
-    if (!keys_.has("full_attention_interval")) return false;
-    const std::int64_t interval = keys_.integer("full_attention_interval", 1, kMaxLayers, 1);
-    return (static_cast<std::int64_t>(i) + 1) % interval != 0;
-  }
-
-  // Nemotron-H: a layer is attention, state or feed-forward, never two of them.
-  bool is_alternating() const {
-    return keys_["feed_forward_length"].is_array() &&
-           std::find(inner_.begin(), inner_.end(), 0) != inner_.end();
-  }
-
-  bool has_state() const {
-    return keys_.has("ssm.state_size") || keys_.has("shortconv.l_cache") || keys_.has("wkv.head_size");
   }
 
   Mixer attention(std::size_t i) {
     const auto heads = static_cast<int>(std::max<std::int64_t>(1, q_heads_[i]));
-    if (keys_.has("attention.kv_lora_rank")) return latent(heads);
+    if (latent_) {
+      Latent latent = *latent_;
+      latent.q_heads = heads;
+      return latent;
+    }
     Attention attention;
     attention.q_heads = heads;
     attention.kv_heads = static_cast<int>(kv_heads_[i]);
     attention.head_dim =
-        read_head_dim(keys_, spec_.hidden_size, heads, "attention.key_length", "attention.head_count", 0);
-    const int value_dim = number("attention.value_length", kMaxHeadDim, attention.head_dim);
-    attention.value_head_dim = value_dim == attention.head_dim ? 0 : value_dim;
+        read_head_dim(keys_, spec_.hidden_size, heads, "", "attention.head_count", key_length_);
+    attention.value_head_dim = value_length_ == attention.head_dim ? 0 : value_length_;
     attention.scale = 1.0 / std::sqrt(static_cast<double>(attention.head_dim));
     check_heads(keys_, attention, "attention.head_count_kv");
     return attention;
   }
 
   // The converter writes the stored vector's width as key_length, and the heads' own widths as *_mla.
-  Latent latent(int heads) {
+  Latent latent() {
     Latent latent;
-    latent.q_heads = heads;
     latent.q_lora_rank = number("attention.q_lora_rank", kMaxWidth);
     latent.kv_lora_rank = keys_.count("attention.kv_lora_rank", kMaxWidth);
     latent.qk_rope_head_dim = number("rope.dimension_count", kMaxHeadDim);
-    const int key =
-        number("attention.key_length_mla", kMaxHeadDim, number("attention.key_length", kMaxHeadDim));
+    const int key = number("attention.key_length_mla", kMaxHeadDim, key_length_);
     latent.qk_nope_head_dim = std::max(0, key - latent.qk_rope_head_dim);
-    latent.v_head_dim =
-        number("attention.value_length_mla", kMaxHeadDim, number("attention.value_length", kMaxHeadDim));
+    latent.v_head_dim = number("attention.value_length_mla", kMaxHeadDim, value_length_);
     if (keys_.has("attention.indexer.top_k"))
       latent.indexer = Indexer{.heads = number("attention.indexer.head_count", kMaxHeads),
                                .head_dim = number("attention.indexer.key_length", kMaxHeadDim),
@@ -136,7 +173,7 @@ class AnyReader {
     const std::int64_t width = spec_.hidden_size;
     if (keys_.has("shortconv.l_cache")) {
       state.kind = StateKind::kShortConv;
-      state.convolution_elements = width * std::max(0, number("shortconv.l_cache", kMaxState) - 1);
+      state.convolution_elements = width * std::max(0, number("shortconv.l_cache", kMaxKernel) - 1);
       return state;
     }
     if (keys_.has("wkv.head_size")) {
@@ -145,13 +182,13 @@ class AnyReader {
       state.convolution_elements = width * number("token_shift_count", 16, 2);
       return state;
     }
-    const std::int64_t inner = number("ssm.inner_size", kMaxState),
-                       size = number("ssm.state_size", kMaxState);
+    const std::int64_t inner = number("ssm.inner_size", kMaxWidth),
+                       size = number("ssm.state_size", kMaxStateSize);
     const std::int64_t groups = number("ssm.group_count", kMaxHeads);
     state.heads = number("ssm.time_step_rank", kMaxHeads);
     state.recurrent_elements = inner * size;
     state.convolution_elements =
-        std::max(0, number("ssm.conv_kernel", kMaxState) - 1) * (inner + 2 * groups * size);
+        std::max(0, number("ssm.conv_kernel", kMaxKernel) - 1) * (inner + 2 * groups * size);
     if (keys_.has("full_attention_interval"))
       state.kind = StateKind::kGatedDeltaNet;
     else
@@ -159,19 +196,16 @@ class AnyReader {
     return state;
   }
 
-  void fill_ffn(std::size_t i, Ffn& ffn) {
-    const int experts = number("expert_count", kMaxExperts);
-    const bool is_moe =
-        experts > 0 && static_cast<std::int64_t>(i) >= number("leading_dense_block_count", kMaxLayers);
+  void fill_ffn(std::size_t i, Ffn& ffn) const {
+    const bool is_moe = experts_.experts > 0 && static_cast<std::int64_t>(i) >= dense_layers_;
+    if (is_moe) ffn = experts_;
     ffn.intermediate_size = static_cast<int>(inner_[i]);
     ffn.kind = is_moe ? FfnKind::kMoe : inner_[i] > 0 ? FfnKind::kDense : FfnKind::kNone;
     if (!is_moe) return;
-    ffn.experts = experts;
-    ffn.experts_per_token = number("expert_used_count", kMaxExperts);
-    ffn.expert_intermediate_size = number("expert_feed_forward_length", kMaxWidth, inner_[i]);
-    ffn.shared_experts = number("expert_shared_count", kMaxExperts);
-    ffn.shared_intermediate_size = number("expert_shared_feed_forward_length", kMaxWidth,
-                                          std::int64_t{ffn.shared_experts} * ffn.expert_intermediate_size);
+    if (ffn.expert_intermediate_size == 0) ffn.expert_intermediate_size = ffn.intermediate_size;
+    if (ffn.shared_intermediate_size == 0)
+      ffn.shared_intermediate_size = static_cast<int>(
+          std::min(std::int64_t{ffn.shared_experts} * ffn.expert_intermediate_size, kMaxSharedWidth));
     if (ffn.shared_experts == 0 && ffn.shared_intermediate_size > 0) ffn.shared_experts = 1;
   }
 
@@ -193,6 +227,9 @@ class AnyReader {
       else if (pattern != kPatterns.end())
         has_window = (static_cast<std::int64_t>(i) + 1) % pattern->full_every != 0;
       if (!has_window) return;
+      if (window_key_length_ > 0) attention.head_dim = window_key_length_;
+      if (window_value_length_ > 0)
+        attention.value_head_dim = window_value_length_ == attention.head_dim ? 0 : window_value_length_;
       (is_chunked ? attention.chunk_tokens : attention.window_tokens) = length;
     });
   }
@@ -218,7 +255,13 @@ class AnyReader {
   const artifact::Artifact& artifact_;
   std::string_view architecture_;
   ModelSpec spec_;
-  std::vector<std::int64_t> q_heads_, kv_heads_, inner_;
+  std::vector<std::int64_t> q_heads_, kv_heads_, inner_;  // [layers]
+  std::optional<State> state_;
+  std::optional<Latent> latent_;
+  Ffn experts_;  // of the layers that are mixtures
+  std::int64_t full_interval_ = 0, dense_layers_ = 0;
+  int key_length_ = 0, value_length_ = 0, window_key_length_ = 0, window_value_length_ = 0;
+  bool is_alternating_ = false;
 };
 
 }  // namespace

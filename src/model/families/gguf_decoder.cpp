@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +14,14 @@ namespace {
 std::int64_t gguf_vocab(KeyReader& keys, const artifact::Artifact& artifact) {
   if (keys.has("vocab_size")) return keys.integer("vocab_size", 1, kMaxVocab);
   const artifact::Tensor* embedding = artifact.find("token_embd.weight");
-  if (embedding && embedding->shape.size() == 2) return embedding->shape[0];
+  if (embedding && embedding->shape.size() == 2) {
+    const std::int64_t rows = embedding->shape[0];
+    if (rows < 1 || rows > kMaxVocab)
+      keys.add_error(
+          ErrorCode::kMalformed, "vocab_size",
+          fmt::format("reading the model: token_embd.weight has {} rows, outside 1 to {}", rows, kMaxVocab));
+    return std::clamp<std::int64_t>(rows, 1, kMaxVocab);
+  }
   const std::size_t tokens = artifact.config()["tokenizer.ggml.tokens"].size();
   if (tokens == 0)
     keys.add_error(ErrorCode::kMalformed, "vocab_size",

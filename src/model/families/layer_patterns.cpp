@@ -111,9 +111,13 @@ Ffn read_moe(KeyReader& keys, const Ffn& dense, const MoeDefaults& defaults) {
       keys.count("moe_intermediate_size", kMaxWidth, otherwise(defaults.intermediate_size));
   moe.shared_experts =
       static_cast<int>(keys.integer("num_shared_experts", 0, kMaxExperts, defaults.shared_experts));
-  moe.shared_intermediate_size =
-      static_cast<int>(keys.integer("shared_expert_intermediate_size", 0, kMaxWidth * 16,
-                                    std::int64_t{moe.shared_experts} * moe.expert_intermediate_size));
+  const std::int64_t together = std::int64_t{moe.shared_experts} * moe.expert_intermediate_size;
+  if (together > kMaxSharedWidth)
+    keys.add_error(ErrorCode::kMalformed, "num_shared_experts",
+                   fmt::format("reading the model: {} shared experts of width {} cannot be meant",
+                               moe.shared_experts, moe.expert_intermediate_size));
+  moe.shared_intermediate_size = static_cast<int>(keys.integer(
+      "shared_expert_intermediate_size", 0, kMaxSharedWidth, std::min(together, kMaxSharedWidth)));
   if (moe.shared_experts == 0 && moe.shared_intermediate_size > 0) moe.shared_experts = 1;
   if (moe.experts_per_token > moe.experts)
     keys.add_error(

@@ -173,7 +173,8 @@ ModelSpec cohere2_moe_from_config(KeyReader& keys) {
   read_windows(keys, read_window(keys, 4096), keys.integer("sliding_window_pattern", 1, kMaxLayers, 4), spec);
   const Ffn dense = spec.layers.front().ffn;
   Ffn moe = read_moe(keys, dense, {8, 2, dense.intermediate_size});
-  moe.shared_intermediate_size = moe.shared_experts * moe.expert_intermediate_size;
+  moe.shared_intermediate_size = static_cast<int>(
+      std::min(std::int64_t{moe.shared_experts} * moe.expert_intermediate_size, kMaxSharedWidth));
   if (keys.has("prefix_dense_intermediate_size"))
     for (Layer& layer : spec.layers)
       layer.ffn.intermediate_size = keys.count("prefix_dense_intermediate_size", kMaxWidth);

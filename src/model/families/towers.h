@@ -3,6 +3,7 @@
 // one function that lists every weight beside the language model's from the wrapper's config.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 
@@ -18,10 +19,16 @@ struct Tower {
   void (*write)(KeyReader& wrapper, SpecWriter&);
   /// AutoModelForCausalLM builds the language model alone from a config that names no architecture.
   bool is_text_when_bare = false;
+  /// Keys of other objects with a model_type that `write` reads besides vision_config and audio_config.
+  std::array<std::string_view, 2> parts = {};
 };
 std::span<const Tower> towers();
 
 void write_llava(KeyReader& wrapper, SpecWriter& writer);
+void write_vipllava(KeyReader& wrapper, SpecWriter& writer);
+void write_video_llava(KeyReader& wrapper, SpecWriter& writer);
+void write_cohere2_vision(KeyReader& wrapper, SpecWriter& writer);
+void write_fuyu(KeyReader& wrapper, SpecWriter& writer);
 void write_llava_next(KeyReader& wrapper, SpecWriter& writer);
 void write_pixtral_llava(KeyReader& wrapper, SpecWriter& writer);
 void write_mistral3(KeyReader& wrapper, SpecWriter& writer);
@@ -41,6 +48,23 @@ void write_qwen3_omni(KeyReader& wrapper, SpecWriter& writer);
 void write_llama4(KeyReader& wrapper, SpecWriter& writer);
 void write_kimi_k25(KeyReader& wrapper, SpecWriter& writer);
 void write_internvl(KeyReader& wrapper, SpecWriter& writer);
+void write_gemma3n(KeyReader& wrapper, SpecWriter& writer);
+void write_qwen2_audio(KeyReader& wrapper, SpecWriter& writer);
+void write_voxtral(KeyReader& wrapper, SpecWriter& writer);
+void write_phi4_multimodal(KeyReader& wrapper, SpecWriter& writer);
+void write_granite_speech(KeyReader& wrapper, SpecWriter& writer);
+void write_blip2(KeyReader& wrapper, SpecWriter& writer);
+void write_glm4v(KeyReader& wrapper, SpecWriter& writer);
+void write_glm_ocr(KeyReader& wrapper, SpecWriter& writer);
+void write_deepseek_vl(KeyReader& wrapper, SpecWriter& writer);
+void write_paddleocr_vl(KeyReader& wrapper, SpecWriter& writer);
+void write_idefics2(KeyReader& wrapper, SpecWriter& writer);
+void write_ovis2(KeyReader& wrapper, SpecWriter& writer);
+void write_hunyuan_vl(KeyReader& wrapper, SpecWriter& writer);
+void write_got_ocr2(KeyReader& wrapper, SpecWriter& writer);
+void write_internvl_chat(KeyReader& wrapper, SpecWriter& writer);
+void write_minicpmv(KeyReader& wrapper, SpecWriter& writer);
+void write_exaone4_5(KeyReader& wrapper, SpecWriter& writer);
 void write_mllama(KeyReader& wrapper, SpecWriter& writer);
 
 }  // namespace plimsoll::model

@@ -19,19 +19,15 @@ std::int64_t patch_elements(const Vit& vit) {
   return std::int64_t{vit.channels} * vit.patch_size * vit.patch_size;
 }
 
-void write_siglip(KeyReader& vision, const Vit& vit, bool head_by_default, SpecWriter& writer) {
+// `positions`: rows of the position embedding.
+void write_siglip(KeyReader& vision, const Vit& vit, std::int64_t positions, SpecWriter& writer) {
   writer.enter("vision_tower.");
   const std::int64_t width = vit.block.width;
   write_patch_embedding(writer, "embeddings.patch_embedding", width, patch_elements(vit), true);
-  writer.add(kGroup, "embeddings.position_embedding.weight", {vit.patches(), width});
+  writer.add(kGroup, "embeddings.position_embedding.weight", {positions, width});
   write_vit_blocks(writer, "encoder.layers.", vit.layers, vit.block);
   writer.norm("post_layernorm", width, true);
-  if (!vision.flag("vision_use_head", head_by_default)) return;
-  writer.add(kGroup, "head.probe", {1, 1, width});
-  writer.linear(kGroup, "head.attention.in_proj", 3 * width, width, true);
-  writer.linear(kGroup, "head.attention.out_proj", width, width, true);
-  writer.norm("head.layernorm", width, true);
-  write_projector(writer, "head.mlp.fc1", "head.mlp.fc2", width, vit.block.inner, width, true);
+  if (vision.flag("vision_use_head", true)) write_siglip_head(writer, "head.", vit);
 }
 
 void write_clip(const Vit& vit, SpecWriter& writer) {
@@ -53,7 +49,7 @@ std::int64_t write_by_type(KeyReader& wrapper, const VitDefaults& clip, SpecWrit
   const bool is_absent = wrapper["vision_config"].is_null();
   const Vit vit = read_vit(vision, is_siglip ? kSiglip : is_absent ? clip : kClip);
   if (is_siglip)
-    write_siglip(vision, vit, true, writer);
+    write_siglip(vision, vit, vit.patches(), writer);
   else
     write_clip(vit, writer);
   if (!is_siglip && type != "clip_vision_model") {
@@ -65,14 +61,15 @@ std::int64_t write_by_type(KeyReader& wrapper, const VitDefaults& clip, SpecWrit
 }
 
 // LLaVA concatenates the features of several layers where it takes more than one.
-std::int64_t feature_layers(const KeyReader& wrapper) {
+std::int64_t feature_layers(const KeyReader& wrapper, std::int64_t otherwise) {
   const Json& layers = wrapper["vision_feature_layer"];
-  return layers.is_array() && layers.size() > 0 ? static_cast<std::int64_t>(layers.size()) : 1;
+  if (layers.is_array() && layers.size() > 0) return static_cast<std::int64_t>(layers.size());
+  return layers.is_null() ? otherwise : 1;
 }
 
 void write_llava_projector(KeyReader& wrapper, std::int64_t width, SpecWriter& writer) {
   writer.enter("multi_modal_projector.");
-  write_projector(writer, "linear_1", "linear_2", width * feature_layers(wrapper), writer.width(),
+  write_projector(writer, "linear_1", "linear_2", width * feature_layers(wrapper, 1), writer.width(),
                   writer.width(), wrapper.flag("multimodal_projector_bias", true));
 }
 
@@ -84,6 +81,28 @@ void write_llava(KeyReader& wrapper, SpecWriter& writer) {
   write_llava_projector(wrapper, write_by_type(wrapper, kLlavaClip, writer), writer);
 }
 
+void write_vipllava(KeyReader& wrapper, SpecWriter& writer) {
+  const std::int64_t in = write_by_type(wrapper, kLlavaClip, writer) * feature_layers(wrapper, 5);
+  writer.enter("multi_modal_projector.");
+  writer.norm("projector_layernorm", in, true);
+  write_projector(writer, "linear_1", "linear_2", in, writer.width(), writer.width(), true);
+}
+
+void write_video_llava(KeyReader& wrapper, SpecWriter& writer) {
+  // Two towers of one kind: images and the frames of videos.
+  std::int64_t width = 0;
+  for (const char* key : {"image_tower_config", "vision_config"}) {
+    KeyReader vision = wrapper.child(wrapper[key].is_object() ? key : "vision_config");
+    const Vit vit = read_vit(
+        vision,
+        {.layers = 24, .width = 1024, .inner = 4096, .heads = 16, .image_size = 224, .patch_size = 14});
+    write_clip(vit, writer);
+    width = vit.block.width;
+    wrapper.take_error(vision);
+  }
+  write_llava_projector(wrapper, width, writer);
+}
+
 void write_llava_next(KeyReader& wrapper, SpecWriter& writer) {
   write_llava(wrapper, writer);
   writer.enter("");
@@ -93,7 +112,7 @@ void write_llava_next(KeyReader& wrapper, SpecWriter& writer) {
 void write_gemma3(KeyReader& wrapper, SpecWriter& writer) {
   KeyReader vision = wrapper.child("vision_config");
   const Vit vit = read_vit(vision, kSiglip);
-  write_siglip(vision, vit, true, writer);
+  write_siglip(vision, vit, vit.patches(), writer);
   writer.enter("multi_modal_projector.");
   writer.add(kGroup, "mm_input_projection_weight", {vit.block.width, writer.width()});
   writer.norm("mm_soft_emb_norm", vit.block.width);
@@ -104,7 +123,7 @@ void write_paligemma(KeyReader& wrapper, SpecWriter& writer) {
   KeyReader vision = wrapper.child("vision_config");
   const Vit vit = read_vit(
       vision, {.layers = 27, .width = 1152, .inner = 4304, .heads = 16, .image_size = 224, .patch_size = 14});
-  write_siglip(vision, vit, true, writer);
+  write_siglip(vision, vit, vit.patches(), writer);
   const int projected =
       vision.count("projection_dim", kMaxWidth, wrapper.count("projection_dim", kMaxWidth, 2048));
   writer.enter("multi_modal_projector.");
@@ -116,13 +135,28 @@ void write_aya_vision(KeyReader& wrapper, SpecWriter& writer) {
   KeyReader vision = wrapper.child("vision_config");
   const Vit vit = read_vit(
       vision, {.layers = 27, .width = 1152, .inner = 4304, .heads = 16, .image_size = 364, .patch_size = 14});
-  write_siglip(vision, vit, true, writer);
+  write_siglip(vision, vit, vit.patches(), writer);
   const std::int64_t factor = wrapper.count("downsample_factor", 64, 2);
   const std::int64_t middle = wrapper.count("alignment_intermediate_size", kMaxWidth, writer.width());
   const std::int64_t in = vit.block.width * factor * factor;
   writer.enter("multi_modal_projector.");
   writer.norm("layernorm", in, true);
   writer.linear(kGroup, "linear_1", middle, in, true);
+  writer.linear(kGroup, "linear_2", writer.width(), middle / 2, true);  // half of it gates the other half
+  wrapper.take_error(vision);
+}
+
+void write_cohere2_vision(KeyReader& wrapper, SpecWriter& writer) {
+  KeyReader vision = wrapper.child("vision_config");
+  const Vit vit = read_vit(
+      vision, wrapper["vision_config"].is_null()
+                  ? VitDefaults{.layers = 27, .width = 1152, .inner = 3072, .heads = 12, .image_size = 512}
+                  : kSiglip);
+  write_siglip(vision, vit, vit.patches(), writer);
+  const std::int64_t factor = wrapper.count("downsample_factor", 64, 2);
+  const std::int64_t middle = wrapper.count("alignment_intermediate_size", kMaxWidth, 36'864);
+  writer.enter("multi_modal_projector.");
+  writer.linear(kGroup, "linear_1", middle, vit.block.width * factor * factor, true);
   writer.linear(kGroup, "linear_2", writer.width(), middle / 2, true);  // half of it gates the other half
   wrapper.take_error(vision);
 }
@@ -146,12 +180,7 @@ void write_lfm2_vl(KeyReader& wrapper, SpecWriter& writer) {
   KeyReader vision = wrapper.child("vision_config");
   const Vit vit = read_vit(vision, kSiglip);
   const std::int64_t width = vit.block.width, factor = wrapper.count("downsample_factor", 64, 2);
-  writer.enter("vision_tower.");
-  write_patch_embedding(writer, "embeddings.patch_embedding", width, patch_elements(vit), true);
-  writer.add(kGroup, "embeddings.position_embedding.weight",
-             {vision.integer("num_patches", 1, kMaxWidth, 256), width});
-  write_vit_blocks(writer, "encoder.layers.", vit.layers, vit.block);
-  writer.norm("post_layernorm", width, true);
+  write_siglip(vision, vit, vision.integer("num_patches", 1, kMaxWidth, 256), writer);
   const std::int64_t in = width * factor * factor;
   writer.enter("multi_modal_projector.");
   if (wrapper.flag("projector_use_layernorm", true)) writer.norm("layer_norm", in, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Towers with shapes of their own: Pixtral (Mistral 3, Ministral 3), Gemma 4, Llama 4, Kimi K2.5, InternVL,
+// Towers with shapes of their own: Pixtral (Mistral 3, Ministral 3), Llama 4, Kimi K2.5, InternVL,
 // Llama 3.2 Vision. Source: transformers' configs and modules of these names.
 #include <algorithm>
 
@@ -15,10 +15,13 @@ std::int64_t patch_elements(const Vit& vit) {
   return std::int64_t{vit.channels} * vit.patch_size * vit.patch_size;
 }
 
-Vit write_pixtral(KeyReader& vision, SpecWriter& writer) {
-  Vit vit = read_vit(
-      vision,
-      {.layers = 24, .width = 1024, .inner = 4096, .heads = 16, .image_size = 1024, .patch_size = 16});
+Vit write_pixtral(KeyReader& vision, SpecWriter& writer, int patch_size = 16) {
+  Vit vit = read_vit(vision, {.layers = 24,
+                              .width = 1024,
+                              .inner = 4096,
+                              .heads = 16,
+                              .image_size = 1024,
+                              .patch_size = patch_size});
   vit.block = {.width = vit.block.width,
                .inner = vit.block.inner,
                .has_qkv_bias = false,
@@ -46,51 +49,14 @@ void write_pixtral_llava(KeyReader& wrapper, SpecWriter& writer) {
 
 void write_mistral3(KeyReader& wrapper, SpecWriter& writer) {
   KeyReader vision = wrapper.child("vision_config");
-  const Vit vit = write_pixtral(vision, writer);
+  // The wrappers that merge patches assume their published tower where the config has none, as LightOn does.
+  const Vit vit = write_pixtral(vision, writer, wrapper["vision_config"].is_null() ? 14 : 16);
   const std::int64_t merge = wrapper.count("spatial_merge_size", 64, 2);
   writer.enter("multi_modal_projector.");
   writer.norm("norm", vit.block.width);
   writer.linear(kGroup, "patch_merger.merging_layer", vit.block.width, vit.block.width * merge * merge);
   write_projector(writer, "linear_1", "linear_2", vit.block.width, writer.width(), writer.width(),
                   wrapper.flag("multimodal_projector_bias", false));
-  wrapper.take_error(vision);
-}
-
-void write_gemma4(KeyReader& wrapper, SpecWriter& writer) {
-  if (wrapper["audio_config"].is_object()) {
-    wrapper.add_error(ErrorCode::kUnsupported, "audio_config",
-                      "reading the model: the audio tower of Gemma 4 is not known here");
-    return;
-  }
-  KeyReader vision = wrapper.child("vision_config");
-  const int layers = vision.count("num_hidden_layers", kMaxLayers, 16);
-  const std::int64_t width = vision.count("hidden_size", kMaxWidth, 768);
-  const std::int64_t inner = vision.count("intermediate_size", kMaxWidth, 3072);
-  const std::int64_t heads = vision.count("num_attention_heads", kMaxHeads, 12);
-  const std::int64_t kv_heads = vision.count("num_key_value_heads", kMaxHeads, heads);
-  const std::int64_t head_dim = vision.count("head_dim", kMaxHeadDim, 64);
-  const std::int64_t patch = vision.count("patch_size", 1024, 16);
-  writer.enter("vision_tower.");
-  writer.linear(kGroup, "patch_embedder.input_proj", width, 3 * patch * patch);
-  writer.add(kGroup, "patch_embedder.position_embedding_table",
-             {2, vision.integer("position_embedding_size", 1, kMaxVocab, 10 * 1024), width});
-  for (int i = 0; i < layers; ++i) {
-    const std::string at = "encoder.layers." + std::to_string(i) + ".";
-    for (const char* norm : {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm",
-                             "post_feedforward_layernorm"})
-      writer.norm(at + norm, width);
-    writer.norm(at + "self_attn.q_norm", head_dim);
-    writer.norm(at + "self_attn.k_norm", head_dim);
-    writer.linear(kGroup, at + "self_attn.q_proj.linear", heads * head_dim, width);
-    writer.linear(kGroup, at + "self_attn.k_proj.linear", kv_heads * head_dim, width);
-    writer.linear(kGroup, at + "self_attn.v_proj.linear", kv_heads * head_dim, width);
-    writer.linear(kGroup, at + "self_attn.o_proj.linear", width, heads * head_dim);
-    for (const char* name : {"mlp.gate_proj.linear", "mlp.up_proj.linear"})
-      writer.linear(kGroup, at + name, inner, width);
-    writer.linear(kGroup, at + "mlp.down_proj.linear", width, inner);
-  }
-  writer.enter("embed_vision.");
-  writer.linear(kGroup, "embedding_projection", writer.width(), width);
   wrapper.take_error(vision);
 }
 
@@ -134,15 +100,29 @@ void write_kimi_k25(KeyReader& wrapper, SpecWriter& writer) {
         kernel.size() == 2 ? std::clamp<std::int64_t>(kernel.items()[i].as_integer().value_or(2), 1, 64) : 2;
   writer.enter("vision_tower.");
   write_patch_embedding(writer, "patch_embed.proj", block.width, 3 * patch * patch, true);
-  writer.add(kGroup, "patch_embed.pos_emb.weight",
-             {vision.count("init_pos_emb_height", kMaxWidth, 64),
-              vision.count("init_pos_emb_width", kMaxWidth, 64), block.width});
+  writer.add(
+      kGroup, "patch_embed.pos_emb.weight",
+      {vision.count(vision.has("pos_emb_height") ? "pos_emb_height" : "init_pos_emb_height", kMaxWidth, 64),
+       vision.count(vision.has("pos_emb_width") ? "pos_emb_width" : "init_pos_emb_width", kMaxWidth, 64),
+       block.width});
   write_vit_blocks(writer, "encoder.blocks.", layers, block);
   writer.norm("encoder.final_layernorm", block.width, true);
   writer.enter("mm_projector.");
-  writer.norm("pre_norm", block.width, true);
+  // The published spelling is mm_hidden_size; without either it is the width that the tower's class assumes.
+  writer.norm(
+      "pre_norm",
+      wrapper.count("projection_hidden_size", kMaxWidth, vision.count("mm_hidden_size", kMaxWidth, 1152)),
+      true);
   write_projector(writer, "proj.0", "proj.2", merged, merged, writer.width(), true);
   wrapper.take_error(vision);
+}
+
+// No tower at all: patches of pixels are projected into the decoder.
+void write_fuyu(KeyReader& wrapper, SpecWriter& writer) {
+  const std::int64_t patch = wrapper.count("patch_size", 1024, 30);
+  const std::int64_t channels = wrapper.count("num_channels", 64, 3);
+  writer.enter("");
+  writer.linear(kGroup, "vision_embed_tokens", writer.width(), patch * patch * channels, true);
 }
 
 void write_internvl(KeyReader& wrapper, SpecWriter& writer) {

@@ -57,12 +57,18 @@ void write_deep(KeyReader& vision, std::size_t levels_by_default, SpecWriter& wr
     write_merger(writer, fmt::format("deepstack_merger_list.{}.", i), figures, figures.merged(), out, true);
 }
 
-void write_qwen25(KeyReader& vision, SpecWriter& writer) {
+// `kv_heads`: of keys and values; 0: as many as there are heads.
+void write_qwen25(KeyReader& vision, SpecWriter& writer, int kv_heads = 0) {
   const QwenVision figures = read_vision(vision, "hidden_size", 3584, 32, 3420, 14);
+  const std::int64_t heads = vision.count("num_heads", kMaxHeads, 16);
   write_patch_embedding(writer, "patch_embed.proj", figures.width, figures.patch_elements(), false);
   write_vit_blocks(
       writer, "blocks.", static_cast<int>(figures.depth),
-      {.width = figures.width, .inner = figures.inner, .has_norm_bias = false, .is_gated = true});
+      {.width = figures.width,
+       .inner = figures.inner,
+       .kv_width = kv_heads > 0 ? std::max<std::int64_t>(1, figures.width / heads * kv_heads) : 0,
+       .has_norm_bias = false,
+       .is_gated = true});
   write_merger(writer, "merger.", figures, figures.width, vision.count("out_hidden_size", kMaxWidth, 3584),
                false);
 }
@@ -124,6 +130,14 @@ void write_qwen2_5_vl(KeyReader& wrapper, SpecWriter& writer) {
   KeyReader vision = wrapper.child("vision_config");
   writer.enter("visual.");
   write_qwen25(vision, writer);
+  wrapper.take_error(vision);
+}
+
+// EXAONE 4.5's eyes are these with fewer keys and values.
+void write_exaone4_5(KeyReader& wrapper, SpecWriter& writer) {
+  KeyReader vision = wrapper.child("vision_config");
+  writer.enter("visual.");
+  write_qwen25(vision, writer, vision.count("num_key_value_heads", kMaxHeads, 8));
   wrapper.take_error(vision);
 }
 

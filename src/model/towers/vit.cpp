@@ -39,12 +39,13 @@ Vit read_vit(KeyReader& vision, const VitDefaults& defaults) {
 }
 
 void write_vit_blocks(SpecWriter& writer, std::string_view prefix, int layers, const VitBlock& block) {
+  const std::int64_t kv_width = block.kv_width > 0 ? block.kv_width : block.width;
   for (int i = 0; i < layers; ++i) {
     const std::string at = fmt::format("{}{}.", prefix, i);
     for (const char* norm : {"norm1", "norm2"}) writer.norm(at + norm, block.width, block.has_norm_bias);
     writer.linear(kGroup, at + "attn.q", block.width, block.width, block.has_qkv_bias);
-    writer.linear(kGroup, at + "attn.k", block.width, block.width, block.has_qkv_bias && block.has_key_bias);
-    writer.linear(kGroup, at + "attn.v", block.width, block.width, block.has_qkv_bias);
+    writer.linear(kGroup, at + "attn.k", kv_width, block.width, block.has_qkv_bias && block.has_key_bias);
+    writer.linear(kGroup, at + "attn.v", kv_width, block.width, block.has_qkv_bias);
     writer.linear(kGroup, at + "attn.proj", block.width, block.width, block.has_output_bias);
     if (block.is_gated) writer.linear(kGroup, at + "mlp.gate", block.inner, block.width, block.has_ffn_bias);
     writer.linear(kGroup, at + "mlp.fc1", block.inner, block.width, block.has_ffn_bias);
@@ -56,6 +57,15 @@ void write_patch_embedding(SpecWriter& writer, std::string_view name, std::int64
                            std::int64_t elements_per_patch, bool has_bias) {
   writer.add(kGroup, std::string(name) + ".weight", {width, elements_per_patch});
   if (has_bias) writer.add(kGroup, std::string(name) + ".bias", {width});
+}
+
+void write_siglip_head(SpecWriter& writer, const std::string& prefix, const Vit& vit) {
+  const std::int64_t width = vit.block.width;
+  writer.add(kGroup, prefix + "probe", {1, 1, width});
+  writer.linear(kGroup, prefix + "attention.in_proj", 3 * width, width, true);
+  writer.linear(kGroup, prefix + "attention.out_proj", width, width, true);
+  writer.norm(prefix + "layernorm", width, true);
+  write_projector(writer, prefix + "mlp.fc1", prefix + "mlp.fc2", width, vit.block.inner, width, true);
 }
 
 void write_projector(SpecWriter& writer, std::string_view first, std::string_view second, std::int64_t in,

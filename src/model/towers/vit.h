@@ -15,6 +15,7 @@ namespace plimsoll::model {
 /// One block, the same for all of a tower.
 struct VitBlock {
   std::int64_t width = 0, inner = 0;
+  std::int64_t kv_width = 0;  // of keys and values; 0: as wide as the rest
   bool has_qkv_bias = true, has_key_bias = true, has_output_bias = true;
   bool has_ffn_bias = true, has_norm_bias = true;
   bool is_gated = false;  // three matrices in the feed-forward
@@ -38,6 +39,9 @@ void write_vit_blocks(SpecWriter& writer, std::string_view prefix, int layers, c
 /// A convolution over patches: PREFIX.weight [width, channels, ...], PREFIX.bias.
 void write_patch_embedding(SpecWriter& writer, std::string_view name, std::int64_t width,
                            std::int64_t elements_per_patch, bool has_bias);
+
+/// SigLIP's pooling head: a probe that attends to the features, and a feed-forward.
+void write_siglip_head(SpecWriter& writer, const std::string& prefix, const Vit& vit);
 
 /// Two linear layers: NAME_1 [middle, in], NAME_2 [out, middle].
 void write_projector(SpecWriter& writer, std::string_view first, std::string_view second, std::int64_t in,

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/hub_total.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "facts/catalogue.h"
+#include "memory/quantized_weights.h"
+#include "model/tensor_kinds.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+using facts::CatalogueEntry;
+using model::ModelSpec;
+
+// Whether a path names the model: "…/DeepSeek-V3/…", "deepseek-ai--DeepSeek-V3_config.json".
+bool is_named_in(std::string_view path, std::string_view id) {
+  const std::string_view name = id.substr(id.find('/') + 1);
+  constexpr std::string_view kBefore = "/_-", kBehind = "/_@";
+  for (std::size_t at = path.find(name); at != std::string_view::npos; at = path.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool opens = at == 0 || kBefore.find(path[at - 1]) != std::string_view::npos;
+    if (opens && (end == path.size() || kBehind.find(path[end]) != std::string_view::npos)) return true;
+  }
+  return false;
+}
+
+// Whether the entry's config says the same as the one at hand. Texts are compared first: specs take longer.
+bool is_same_model(const CatalogueEntry& entry, const ModelSpec& spec) {
+  const auto mentions = [&](const std::string& text) {
+    return entry.config.find(text) != std::string_view::npos;
+  };
+  if (!mentions("\"" + spec.model_type + "\"") || !mentions(std::to_string(spec.hidden_size))) return false;
+  auto known = model::read_spec(entry.config_json(), entry.id);
+  if (!known) return false;
+  known->name = spec.name;
+  return *known == spec;
+}
+
+// The published models that this config describes; the one that the source names alone, if it names one.
+std::vector<const CatalogueEntry*> published_as(const Report& report) {
+  const CatalogueEntry* asked = facts::find_catalogue(report.source);
+  if (asked && is_same_model(*asked, *report.spec)) return {asked};
+  std::vector<const CatalogueEntry*> same;
+  for (const CatalogueEntry& entry : facts::catalogue())
+    if (is_same_model(entry, *report.spec)) same.push_back(&entry);
+  const auto named = std::find_if(same.begin(), same.end(), [&](const CatalogueEntry* entry) {
+    return is_named_in(report.source, entry->id);
+  });
+  if (named != same.end()) return {*named};
+  std::erase_if(same, [](const CatalogueEntry* entry) { return entry->hub_parameters == 0; });
+  return same;
+}
+
+std::int64_t sum_of(const ModelSpec& spec, bool (*is_meant)(const model::Weight&)) {
+  std::int64_t sum = 0;
+  for (const model::Weight& weight : spec.weights)
+    if (is_meant(weight)) sum = model::capped_sum(sum, weight.elements());
+  return sum;
+}
+
+// What a checkpoint of this config may hold beside the model's parameters, or lack of them.
+std::vector<Difference> possible_causes(const ModelSpec& spec,
+                                        const std::optional<memory::StoredCheckpoint>& checkpoint) {
+  using model::WeightGroup;
+  std::vector<Difference> causes;
+  const auto add = [&](const char* cause, std::int64_t parameters) {
+    if (parameters != 0) causes.push_back({cause, parameters});
+  };
+  add("mtp", sum_of(spec, [](const auto& w) { return w.is_parameter && w.group == WeightGroup::kMtp; }));
+  add("stored_buffers", sum_of(spec, [](const auto& w) { return !w.is_parameter && !w.hf_name.empty(); }));
+  if (checkpoint) {
+    add("quantization_scales", checkpoint->scales);
+    add("mxfp4_blocks", checkpoint->block_scales);
+    add("packed_4bit", checkpoint->packed);
+  }
+  if (spec.ties_embeddings) add("tied_head_stored", spec.vocab_size * spec.hidden_size);
+  // Buffers that only old checkpoints have: rotary frequencies of each layer, causal masks of each layer.
+  const auto layers = static_cast<std::int64_t>(spec.layers.size());
+  add("stored_buffers", layers * (spec.rope.rotary_dim / 2));
+  const auto context = spec.native_context_tokens;
+  const auto mask = model::capped_product(model::capped_product(context, context), layers);
+  if (std::find(spec.traits.begin(), spec.traits.end(), model::Trait::kLearnedPositions) != spec.traits.end())
+    add("stored_buffers", mask);
+  return causes;
+}
+
+// The fewest causes that make up the remainder exactly.
+std::optional<std::vector<Difference>> explain(std::int64_t remainder,
+                                               const std::vector<Difference>& causes) {
+  std::optional<unsigned> best;
+  for (unsigned chosen = 0; chosen < 1U << causes.size(); ++chosen) {
+    std::int64_t sum = 0;
+    bool fits = true;  // what is packed is negative: capped_sum would not do
+    for (std::size_t i = 0; i < causes.size(); ++i)
+      if (chosen >> i & 1U) fits &= !__builtin_add_overflow(sum, causes[i].parameters, &sum);
+    if (fits && sum == remainder && (!best || std::popcount(chosen) < std::popcount(*best))) best = chosen;
+  }
+  if (!best) return std::nullopt;
+  std::vector<Difference> differences;
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    if (*best >> i & 1U) differences.push_back(causes[i]);
+  return differences;
+}
+
+void add_info(const Subject& subject, Report& report, std::string id, std::string message) {
+  add_check(report.findings, std::move(id), FindingLevel::kInfo, subject.config_file, std::move(message),
+            "give the repository or its files: their headers hold the exact count");
+}
+
+// Takes the published total where it is known. False: nothing is published.
+bool take_published(const Subject& subject, const std::optional<memory::StoredCheckpoint>& checkpoint,
+                    Report& report) {
+  const auto entries = published_as(report);
+  if (entries.empty() || entries.front()->hub_parameters == 0) return false;
+  const CatalogueEntry& entry = *entries.front();
+  for (const CatalogueEntry* other : entries) {
+    if (other->hub_parameters == entry.hub_parameters) continue;
+    add_info(subject, report, "HUB_TOTAL_AMBIGUOUS",
+             fmt::format(
+                 "this config is published as {} and as {}, for which the hub shows {} and {} parameters",
+                 entry.id, other->id, with_commas(entry.hub_parameters), with_commas(other->hub_parameters)));
+    return true;
+  }
+  Parameters& parameters = report.parameters;
+  const std::int64_t remainder = entry.hub_parameters - *parameters.total;
+  if (auto differences = explain(remainder, possible_causes(*report.spec, checkpoint))) {
+    parameters.hub_total = entry.hub_parameters;
+    parameters.hub_total_source = fmt::format("published for {}: {}", entry.id, facts::kHubParametersSource);
+    parameters.differences = std::move(*differences);
+    return true;
+  }
+  add_info(
+      subject, report, "HUB_TOTAL_UNEXPLAINED",
+      fmt::format("the hub shows {} parameters for {} ({}): {} {} than this config's weights, and no known "
+                  "cause makes up for it",
+                  with_commas(entry.hub_parameters), entry.id, facts::kHubParametersSource,
+                  with_commas(remainder < 0 ? -remainder : remainder), remainder < 0 ? "fewer" : "more"));
+  return true;
+}
+
+}  // namespace
+
+void estimate_checkpoint(const Subject& subject, const std::optional<model::Quantization>& declared,
+                         Report& report) {
+  Parameters& parameters = report.parameters;
+  if (!report.spec || !parameters.total || subject.is_gguf()) return;
+  const auto checkpoint = memory::stored_checkpoint(*report.spec, declared);
+  if (checkpoint) report.weights.bytes = checkpoint->bytes;
+  if (take_published(subject, checkpoint, report)) return;
+  // Whether a tied head is stored besides, no config tells.
+  if (!checkpoint || report.spec->ties_embeddings) return;
+  parameters.hub_total = checkpoint->elements;
+  parameters.hub_total_source = "what the config declares, as stored";
+  const auto differ = [&](const char* cause, std::int64_t count) {
+    if (count != 0) parameters.differences.push_back({cause, count});
+  };
+  differ("mtp", checkpoint->mtp);
+  differ("quantization_scales", checkpoint->scales);
+  differ("mxfp4_blocks", checkpoint->block_scales);
+  differ("packed_4bit", checkpoint->packed);
+  differ("stored_buffers", checkpoint->buffers);
+}
+
+}  // namespace plimsoll::inspect

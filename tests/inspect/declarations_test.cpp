@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a quantization's declaration tells without weight files: bytes, why they are not known, figures that
+// cannot be, the type of keys and values.
+#include <gtest/gtest.h>
+
+#include "tests/inspect/model_folder.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+Report declaring(const std::string& quantization, const Options& options = {}) {
+  ModelFolder folder;
+  std::string text(kSmallLlama);
+  text.pop_back();
+  folder.write("config.json", text + ",\"quantization_config\":" + quantization + "}");
+  return folder.inspected(options);
+}
+
+TEST(Declarations, FiguresThatCannotBe) {
+  for (const char* quantization : {
+           R"({"quant_method":"awq","bits":4,"group_size":0})",
+           R"({"quant_method":"awq","bits":4,"group_size":-5})",
+           R"({"quant_method":"awq","bits":4,"group_size":1000000000000000000})",
+           R"({"quant_method":"gptq","bits":64,"group_size":128})",
+           R"({"quant_method":"gptq","bits":"4","group_size":128})",
+           R"({"quant_method":"fp8","weight_block_size":[0,0]})",
+           R"({"quant_method":"fp8","weight_block_size":[-1,-1]})",
+           R"({"quant_method":"fp8","weight_block_size":[128,128,1]})",
+           R"({"config_groups":{"g":{"weights":{"num_bits":4,"type":"int","group_size":0}}}})",
+           R"("awq")",
+           R"([4])",
+       }) {
+    const Report report = declaring(quantization);
+    const auto* finding = finding_of(report, "QUANT_VALUE");
+    ASSERT_NE(finding, nullptr) << quantization;
+    EXPECT_EQ(finding->level, FindingLevel::kError);
+    EXPECT_EQ(report.weights.bytes, std::nullopt) << quantization;
+  }
+  for (const char* quantization : {R"({"quant_method":"awq","bits":4,"group_size":-1})",
+                                   R"({"quant_method":"awq","bits":4,"group_size":128})",
+                                   R"({"quant_method":"fp8","weight_block_size":[128,128]})", "null", "{}"}) {
+    const Report report = declaring(quantization);
+    EXPECT_EQ(finding_of(report, "QUANT_VALUE"), nullptr) << quantization;
+    EXPECT_NE(report.weights.bytes, std::nullopt) << quantization;
+  }
+}
+
+TEST(Declarations, WhyBytesAreNotKnown) {
+  for (const char* quantization :
+       {R"({"quant_method":"bitsandbytes","load_in_4bit":true})", R"({"quant_method":"aqlm"})",
+        R"({"quant_method":"nobodys"})", R"({"quant_method":"torchao","quant_type":"int4_weight_only"})"}) {
+    const Report report = declaring(quantization);
+    EXPECT_EQ(report.weights.bytes, std::nullopt) << quantization;
+    EXPECT_NE(finding_of(report, "QUANT_UNCOUNTED"), nullptr) << quantization;
+  }
+  EXPECT_EQ(finding_of(declaring(R"({"quant_method":"awq","bits":4,"group_size":128})"), "QUANT_UNCOUNTED"),
+            nullptr);
+}
+
+TEST(Declarations, WhereNumbersAreNotExactTheBasisSaysSo) {
+  const Json basis = to_json(declaring("null"))["basis"];
+  EXPECT_TRUE(basis.contains("/weights/bytes"));
+  EXPECT_TRUE(basis.contains("/parameters/hub_total"));
+}
+
+// vLLM 0.33.0: attention.py for compressed-tensors, torch_utils.py for modelopt.
+TEST(Declarations, TheTypeOfKeysAndValues) {
+  const std::string scheme = R"("kv_cache_scheme":{"num_bits":8,"type":"float","dynamic":false})";
+  const std::string groups =
+      R"("config_groups":{"g":{"targets":["Linear"],"weights":{"num_bits":8,"type":"float"}}},)";
+  const Report honoured = declaring(R"({"quant_method":"compressed-tensors",)" + groups + scheme + "}");
+  EXPECT_EQ(honoured.kv_cache->dtype, DType::kF8E4M3);
+  EXPECT_EQ(honoured.kv_cache->bytes_per_token, Bytes(4 * 2 * 2 * 8));
+  ASSERT_NE(finding_of(honoured, "KV_CACHE_DECLARED"), nullptr);
+  EXPECT_EQ(finding_of(honoured, "KV_CACHE_DECLARED")->level, FindingLevel::kInfo);
+  Options options;
+  options.kv_cache_dtype = "bfloat16";
+  EXPECT_EQ(
+      declaring(R"({"quant_method":"compressed-tensors",)" + groups + scheme + "}", options).kv_cache->dtype,
+      DType::kBF16);
+  // Other methods' words are not taken.
+  const Report other = declaring(R"({"quant_method":"fp8",)" + scheme + "}");
+  EXPECT_EQ(other.kv_cache->dtype, DType::kBF16);
+  EXPECT_NE(finding_of(other, "KV_CACHE_DECLARED"), nullptr);
+  for (const char* name : {"fp8", "fp8_inc", "fp8_ds_mla"}) {
+    options.kv_cache_dtype = name;
+    EXPECT_EQ(declaring("null", options).kv_cache->dtype, DType::kF8E4M3) << name;
+  }
+}
+
+// The published checkpoint has 864.7e9 bytes: routed experts in four bits with a scale for 32 of them.
+TEST(Declarations, ExpertsOfFourBitsBesideAnFp8Declaration) {
+  const auto report = inspect(testing::golden_path("configs/deepseek-ai__DeepSeek-V4-Pro"));
+  ASSERT_TRUE(report) << report.error().describe();
+  ASSERT_TRUE(report->weights.bytes.has_value());
+  EXPECT_NEAR(static_cast<double>(report->weights.bytes->value), 864.7e9, 4e9);
+}
+
+TEST(Declarations, EetqLeavesTheHead) {
+  const std::int64_t whole = declaring(R"({"quant_method":"eetq"})").weights.bytes.value_or(Bytes(0)).value;
+  const std::int64_t without = declaring(R"({"quant_method":"eetq","modules_to_not_convert":["lm_head"]})")
+                                   .weights.bytes.value_or(Bytes(1))
+                                   .value;
+  EXPECT_EQ(whole, without);
+}
+
+// A value of another type is passed over by readers, so that it has to be told.
+TEST(Declarations, ValuesOfAnotherType) {
+  for (const char* value :
+       {R"("max_position_embeddings":"8")", R"("max_position_embeddings":true)", R"("layer_types":"x")",
+        R"("rope_scaling":[1])", R"("rope_parameters":5)", R"("eos_token_id":"x")", R"("eos_token_id":1.5)",
+        R"("sliding_window":"x")", R"("torch_dtype":7)", R"("architectures":0)"}) {
+    ModelFolder folder;
+    std::string text(kSmallLlama);
+    text.pop_back();
+    folder.write("config.json", text + "," + value + "}");
+    EXPECT_NE(finding_of(folder.inspected(), "CFG_TYPE"), nullptr) << value;
+  }
+  ModelFolder sound;
+  sound.write("config.json", kSmallLlama);
+  EXPECT_EQ(finding_of(sound.inspected(), "CFG_TYPE"), nullptr);
+}
+
+}  // namespace
+}  // namespace plimsoll::inspect
