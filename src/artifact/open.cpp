@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -89,8 +91,40 @@ void read_folder_config(ArtifactParts& parts) {
   take_config(std::move(*file), name, parts);
 }
 
+// A header that lists nothing, or an index: the files read, and there is no model in them.
+void note_empty(ArtifactParts& parts) {
+  const bool is_faulty =
+      std::any_of(parts.findings.begin(), parts.findings.end(),
+                  [](const Finding& finding) { return finding.level == FindingLevel::kError; });
+  if (parts.form != Form::kSafetensors || !parts.tensors.empty() || is_faulty) return;
+  const auto file = std::find_if(parts.files.begin(), parts.files.end(), [](const File& f) {
+    return f.role == FileRole::kWeights || f.role == FileRole::kIndex;
+  });
+  add(parts, "WEIGHTS_EMPTY", FindingLevel::kError, FindingKind::kCheckFailed,
+      file == parts.files.end() ? "" : file->path, "the weights files hold no tensor; the model has none",
+      "download the weights again");
+}
+
+// Loaders look for names as they are written: MODEL.SAFETENSORS is none to them.
+void note_capitals(ArtifactParts& parts) {
+  const auto is_in_capitals = [](const File& file) {
+    std::string name = file.path;
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return name != file.path && name.find('/') == std::string::npos &&
+           ((name.ends_with(".safetensors") && !file.path.ends_with(".safetensors")) ||
+            (name.ends_with(".gguf") && !file.path.ends_with(".gguf")));
+  };
+  const auto file = std::find_if(parts.files.begin(), parts.files.end(), is_in_capitals);
+  if (file != parts.files.end())
+    add(parts, "WEIGHTS_NAME", FindingLevel::kWarning, FindingKind::kCheckFailed, file->path,
+        "the ending of this file's name is written in capitals: loaders do not see it, and it is not read",
+        "write the ending in small letters");
+}
+
 void note_missing(ArtifactParts& parts) {
   using enum FindingLevel;
+  if (parts.form == Form::kConfigOnly || parts.form == Form::kTokenizerOnly) note_capitals(parts);
   const bool has_config = find_file(parts.files, "config.json") >= 0;
   if (parts.form == Form::kSafetensors && !has_config)
     add(parts, "CFG_MISSING", kError, FindingKind::kCheckFailed, "config.json",
@@ -128,6 +162,7 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
   note_pointers(parts);
   read_folder_weights(parts);
   if (parts.form != Form::kGguf) read_folder_config(parts);
+  note_empty(parts);
   note_missing(parts);
   const bool has_anything = has_config || has_tokenizer || !parts.findings.empty() || !parts.mappings.empty();
   if (!has_anything || (parts.form == Form::kConfigOnly && !has_config && parts.findings.size() == 1 &&
@@ -153,11 +188,19 @@ Result<bool> holds_tokenizer(const std::string& path) {
          (root["vocab"].is_array() && root["config"].is_object());
 }
 
+// Blobs of stores have no ending, and some have one in capitals.
+bool opens_with_gguf_magic(const std::string& path) {
+  const auto mapped = MappedFile::open(path);
+  constexpr std::string_view kMagic = "GGUF";
+  return mapped && mapped->bytes().size() >= kMagic.size() &&
+         std::memcmp(mapped->bytes().data(), kMagic.data(), kMagic.size()) == 0;
+}
+
 Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std::int64_t size) {
   ArtifactParts parts;
   parts.root = model;
   const std::string name = fs::path(model).filename().string();
-  if (name.ends_with(".gguf")) {
+  if (name.ends_with(".gguf") || opens_with_gguf_magic(model)) {
     read_lone_gguf(model, parts);
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
@@ -202,6 +245,10 @@ Result<std::shared_ptr<const Artifact>> open_path(const std::string& model) {
     const auto size = fs::file_size(model, error);
     return open_file(model, error ? 0 : static_cast<std::int64_t>(size));
   }
+  if (!fs::exists(status) && fs::is_symlink(fs::symlink_status(model, error)))
+    return fail(ErrorCode::kMalformed,
+                "LINK_DANGLING: opening a model: this is a link whose target is missing, or the link itself",
+                model, "point the link at the model, or give the model's own path");
   if (!fs::exists(status))
     return fail(ErrorCode::kMalformed, "opening a model: there is no such file or folder", model, kTaken);
   return fail(ErrorCode::kMalformed, "opening a model: this is neither a file nor a folder", model, kTaken);

@@ -18,9 +18,10 @@ namespace {
 
 using Opened = Result<std::shared_ptr<const Artifact>>;
 
+// Links that lead nowhere exist too: they are no name on a hub.
 bool exists(const std::string& path) {
   std::error_code error;
-  return std::filesystem::exists(std::filesystem::status(path, error));
+  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
 }
 
 Opened held_against(const LockRecord& record, Opened opened, const OpenOptions& options,
@@ -48,7 +49,7 @@ Opened open_with_lock(const std::string& model, const OpenOptions& options) {
   if (model.empty() || is_lock_file(model)) return open_locked(record, options);
   if (exists(model)) return held_against(record, open_path(model), options);
   const auto id = parse_hub_id(model);
-  if (!id) return open_path(model);
+  if (!id) return held_against(record, open_path(model), options);
   const bool is_other_commit = is_commit(id->revision) && id->revision != record.commit;
   if (id->repo == record.repo && !is_other_commit) return open_locked(record, options);
   return fail(ErrorCode::kNo,

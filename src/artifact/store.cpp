@@ -23,6 +23,12 @@ const Tensor* StoredArtifact::find(std::string_view name) const {
   return found ? &parts_.tensors[*found] : nullptr;
 }
 
+std::vector<int> StoredArtifact::weights_files() const {
+  std::vector<int> places;
+  for (const auto& [file, _] : parts_.mappings) places.push_back(file);
+  return places;
+}
+
 void StoredArtifact::release(std::span<const std::byte> part) const {
   for (const auto& [_, mapping] : parts_.mappings) mapping.release(part);
 }
@@ -31,8 +37,12 @@ const Json& StoredArtifact::json_file(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = json_files_.find(name); found != json_files_.end()) return *found->second;
   auto value = std::make_unique<Json>();
-  if (!parts_.folder.empty() && is_inside(name)) {
-    auto read = read_json_with_bom(parts_.folder + "/" + std::string(name), kMaxSmallFile);
+  // A lone tokenizer.json is its own and only file.
+  const bool is_lone = parts_.folder.empty() && parts_.form == Form::kTokenizerOnly &&
+                       parts_.files.size() == 1 && parts_.files.front().path == name;
+  if (is_lone || (!parts_.folder.empty() && is_inside(name))) {
+    auto read =
+        read_json_with_bom(is_lone ? parts_.root : parts_.folder + "/" + std::string(name), kMaxSmallFile);
     if (read) *value = std::move(read->value);
   }
   return *json_files_.emplace(std::string(name), std::move(value)).first->second;

@@ -49,6 +49,7 @@ class StoredArtifact final : public Artifact {
   Result<std::string> text_file(std::string_view name) const override;
   Result<std::span<const std::byte>> data(const Tensor& tensor) const override;
   void release(std::span<const std::byte> part) const override;
+  std::vector<int> weights_files() const override;
   std::optional<std::int64_t> index_total_size_bytes() const override {
     return parts_.index_total_size_bytes;
   }

@@ -44,6 +44,7 @@ class View final : public Artifact {
                 parts_.hub ? parts_.hub->id : std::string(), "`plimsoll pull` the model first");
   }
   void release(std::span<const std::byte> part) const override { parts_.shown->release(part); }
+  std::vector<int> weights_files() const override { return parts_.shown->weights_files(); }
   std::optional<std::int64_t> index_total_size_bytes() const override {
     return parts_.shown->index_total_size_bytes();
   }
