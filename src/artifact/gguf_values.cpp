@@ -10,11 +10,12 @@
 namespace plimsoll::artifact {
 namespace {
 
-// A vocabulary of 262,144 tokens takes 1.3 M elements: tokens, scores, types and merges.
-constexpr std::int64_t kMaxElements = 1'400'000;      // kept over all arrays of the tokenizer
-constexpr std::int64_t kMaxElementsOfOther = 65'536;  // kept of one array that is not the tokenizer's
-constexpr std::int64_t kMaxText = 16 * kMiB;       // of one string; some files carry a whole tokenizer.json
-constexpr std::int64_t kMaxArrayText = 48 * kMiB;  // of all strings in arrays
+// A vocabulary of 262,144 tokens takes 1.3 M elements: tokens, scores, types and 515,000 merges.
+constexpr std::int64_t kMaxElements = 1'400'000;           // kept over all arrays
+constexpr std::int64_t kMaxElementsOfTokenizer = 700'000;  // kept of one of its arrays
+constexpr std::int64_t kMaxElementsOfOther = 65'536;       // kept of one array that is not the tokenizer's
+constexpr std::int64_t kMaxText = 16 * kMiB;     // of one string; some files carry a whole tokenizer.json
+constexpr std::int64_t kMaxAllText = 48 * kMiB;  // of all keys and strings
 constexpr std::int64_t kReleaseStep = 8 * kMiB;
 
 // Bytes that one value takes at least; nothing for an unknown type.
@@ -139,10 +140,17 @@ bool GgufValues::read_bool(const std::string& key, Json& value) {
 bool GgufValues::read_string(const std::string& key, Json& value) {
   const auto text = read_text("the value of \"" + key + "\"");
   if (!text) return false;
-  if (static_cast<std::int64_t>(text->size()) > kMaxText)
+  if (static_cast<std::int64_t>(text->size()) > kMaxText || !keeps_text(*text))
     tell_passed_over(key, fmt::format("a text of {} bytes", text->size()));
   else
     value = Json(*text);
+  return true;
+}
+
+bool GgufValues::keeps_text(std::string_view text) {
+  const auto bytes = static_cast<std::int64_t>(text.size());
+  if (bytes > kMaxAllText - text_bytes_) return false;
+  text_bytes_ += bytes;
   return true;
 }
 
@@ -172,22 +180,22 @@ bool GgufValues::read_array(const std::string& key, Json& value) {
                     count, *least, cursor_.left()));
   const auto length = static_cast<std::int64_t>(count);
   const bool is_vocabulary = key.starts_with("tokenizer.");
-  if (is_vocabulary ? num_elements_ + length > kMaxElements : length > kMaxElementsOfOther) {
+  if (length > (is_vocabulary ? kMaxElementsOfTokenizer : kMaxElementsOfOther) ||
+      length > kMaxElements - num_elements_) {
     tell_passed_over(key, fmt::format("{} elements", length));
     return pass_over(element, length, *least, key);
   }
-  if (is_vocabulary) num_elements_ += length;
+  num_elements_ += length;
   Json::Array items(static_cast<std::size_t>(count));
-  for (Json& item : items) {
+  for (std::int64_t i = 0; i < length; ++i) {
+    Json& item = items[static_cast<std::size_t>(i)];
     if (element == GgufValueType::kString) {
       const auto text = read_text("the value of \"" + key + "\"");
       if (!text) return false;
-      text_bytes_ += static_cast<std::int64_t>(text->size());
-      if (text_bytes_ > kMaxArrayText)
-        return findings_.add(
-            "GGUF_ARRAY_LEN", place,
-            fmt::format("the texts of array \"{}\" and those before it take more than {} bytes", key,
-                        kMaxArrayText));
+      if (!keeps_text(*text)) {
+        tell_passed_over(key, fmt::format("{} texts that are long", length));
+        return pass_over(element, length - i - 1, *least, key);
+      }
       item = Json(*text);
       release_pages();
     } else if (!read_value(element, key, item)) {
