@@ -48,6 +48,9 @@ struct Quantization {
   bool leaves(std::string_view module) const { return left_.matches(module); }
   /// The scheme of most modules; null when the config names none.
   const QuantizationScheme* main_scheme() const;
+  /// Patterns and rules that one question tries: those who ask about many modules keep to kMaxTries in all.
+  std::int64_t num_tries() const;
+  static constexpr std::int64_t kMaxTries = 1'000'000;  // about a second
   /// Expressions in the config that are not read here.
   std::vector<std::string> unread_patterns() const;
 
