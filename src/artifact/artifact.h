@@ -119,6 +119,8 @@ class Artifact {
 
   /// Faults of files, headers, index and so on; `inspect` adds the ones that need more knowledge.
   virtual const Findings& findings() const = 0;
+  /// Places in files() of the weights files that were read, also of those that hold no tensor. Sorted.
+  virtual std::vector<int> weights_files() const { return {}; }
 };
 
 /// Checks the content of every tensor where that needs no knowledge of the model: NaN and infinity counts.

@@ -60,6 +60,30 @@ constexpr std::array<Scales, 20> kScales{{
     {DType::kIQ2S, {0, -1}},   {DType::kIQ4XS, {0, -1}}, {DType::kTQ1_0, {52, -1}}, {DType::kTQ2_0, {64, -1}},
 }};
 
+// A block begins with its scale, a power of two whose exponent byte 255 is "not a number" (OCP MX 1.0).
+NonFinite count_mxfp4(std::span<const std::byte> data) {
+  NonFinite found;
+  const auto block = static_cast<std::size_t>(info(DType::kMXFP4).block_bytes);
+  for (std::size_t begin = 0; begin + block <= data.size(); begin += block)
+    found.nan += data[begin] == std::byte{0xFF};
+  return found;
+}
+
+// The 16-bit scale of a block is spread over the upper four bits of the four words that end it, lowest first.
+NonFinite count_iq1_m(std::span<const std::byte> data) {
+  NonFinite found;
+  const auto block = static_cast<std::size_t>(info(DType::kIQ1M).block_bytes);
+  for (std::size_t end = block; end <= data.size(); end += block) {
+    std::array<std::byte, 2> scale{};
+    for (std::size_t word = 0; word < 4; ++word)
+      scale[word / 2] |= (data[end - 7 + 2 * word] & std::byte{0xF0}) >> (word % 2 == 0 ? 4 : 0);
+    const NonFinite one = count<std::uint16_t>(scale, 0x7C00, 0x03FF);
+    found.nan += one.nan;
+    found.infinite += one.infinite;
+  }
+  return found;
+}
+
 NonFinite count_scales(DType dtype, std::span<const std::byte> data) {
   NonFinite sum;
   const auto row =
@@ -98,6 +122,10 @@ NonFinite count_non_finite(DType dtype, std::span<const std::byte> data) {
     case DType::kF8E4M3FNUZ:
     case DType::kF8E5M2FNUZ:
       return count_bytes(data, std::byte{0x80});
+    case DType::kMXFP4:
+      return count_mxfp4(data);
+    case DType::kIQ1M:
+      return count_iq1_m(data);
     default:
       return count_scales(dtype, data);  // integers have none
   }

@@ -25,7 +25,7 @@ constexpr std::int64_t kLeastAlignment = 8;  // the format wants a multiple of i
 constexpr std::uint32_t kMaxDimensions = 4;  // GGML_MAX_DIMS
 constexpr std::size_t kMaxNameBytes = 65'535;
 // Published files have up to 2,000 tensors and 100 keys; bounds memory.
-constexpr std::uint64_t kMaxTensors = 196'608;
+constexpr std::uint64_t kMaxTensors = 98'304;
 constexpr std::uint64_t kMaxKeys = 65'536;
 
 class Reader {
@@ -108,7 +108,11 @@ class Reader {
       if (!values_.read_value(static_cast<GgufValueType>(type), key, value)) return false;
       if (!seen.insert(*text).second)
         return add("GGUF_DUP_KEY", key, fmt::format("key \"{}\" is there twice", key));
-      header_.metadata.mutable_members().emplace_back(std::move(key), std::move(value));
+      values_.release_pages();
+      if (!values_.keeps_text(*text))
+        values_.tell_passed_over(key, "a name as long as this");
+      else
+        header_.metadata.mutable_members().emplace_back(std::move(key), std::move(value));
     }
     return true;
   }

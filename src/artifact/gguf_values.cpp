@@ -15,8 +15,7 @@ constexpr std::int64_t kMaxElements = 1'400'000;        // kept over all arrays 
 constexpr std::int64_t kMaxElementsOfOther = 65'536;    // kept of one array that is not the tokenizer's
 constexpr std::int64_t kMaxElementsOfOthers = 400'000;  // kept over all arrays that are not the tokenizer's
 constexpr std::int64_t kMaxText = 16 * kMiB;       // of one string; some files carry a whole tokenizer.json
-constexpr std::int64_t kMaxTexts = 24 * kMiB;      // of all strings outside arrays
-constexpr std::int64_t kMaxArrayText = 48 * kMiB;  // of all strings in arrays
+constexpr std::int64_t kMaxAllText = 48 * kMiB;  // of all keys and strings
 constexpr std::int64_t kReleaseStep = 8 * kMiB;
 
 // Bytes that one value takes at least; nothing for an unknown type.
@@ -141,12 +140,17 @@ bool GgufValues::read_bool(const std::string& key, Json& value) {
 bool GgufValues::read_string(const std::string& key, Json& value) {
   const auto text = read_text("the value of \"" + key + "\"");
   if (!text) return false;
-  const auto bytes = static_cast<std::int64_t>(text->size());
-  if (bytes > kMaxText || plain_text_bytes_ + bytes > kMaxTexts)
+  if (static_cast<std::int64_t>(text->size()) > kMaxText || !keeps_text(*text))
     tell_passed_over(key, fmt::format("a text of {} bytes", text->size()));
   else
     value = Json(*text);
-  if (value.is_string()) plain_text_bytes_ += bytes;
+  return true;
+}
+
+bool GgufValues::keeps_text(std::string_view text) {
+  const auto bytes = static_cast<std::int64_t>(text.size());
+  if (bytes > kMaxAllText - text_bytes_) return false;
+  text_bytes_ += bytes;
   return true;
 }
 
@@ -184,16 +188,15 @@ bool GgufValues::read_array(const std::string& key, Json& value) {
   }
   (is_vocabulary ? num_elements_ : num_elements_of_others_) += length;
   Json::Array items(static_cast<std::size_t>(count));
-  for (Json& item : items) {
+  for (std::int64_t i = 0; i < length; ++i) {
+    Json& item = items[static_cast<std::size_t>(i)];
     if (element == GgufValueType::kString) {
       const auto text = read_text("the value of \"" + key + "\"");
       if (!text) return false;
-      text_bytes_ += static_cast<std::int64_t>(text->size());
-      if (text_bytes_ > kMaxArrayText)
-        return findings_.add(
-            "GGUF_ARRAY_LEN", place,
-            fmt::format("the texts of array \"{}\" and those before it take more than {} bytes", key,
-                        kMaxArrayText));
+      if (!keeps_text(*text)) {
+        tell_passed_over(key, fmt::format("{} texts that are long", length));
+        return pass_over(element, length - i - 1, *least, key);
+      }
       item = Json(*text);
       release_pages();
     } else if (!read_value(element, key, item)) {

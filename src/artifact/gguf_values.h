@@ -47,6 +47,11 @@ class GgufValues {
   /// One key's value. Values too long to be of use (see docs/formats/gguf.md) are passed over and are null.
   /// False ends reading: what is behind cannot be found; the finding is added.
   bool read_value(GgufValueType type, const std::string& key, Json& value);
+  /// Takes the text's bytes off what is kept of all keys and strings; false when they are more than is left.
+  bool keeps_text(std::string_view text);
+  void tell_passed_over(const std::string& key, std::string_view what);
+  /// Gives pages behind the cursor back, when they are many.
+  void release_pages();
   /// Always false.
   bool truncated(std::string_view what);
   std::string at() const;
@@ -58,16 +63,13 @@ class GgufValues {
   bool read_string(const std::string& key, Json& value);
   bool read_array(const std::string& key, Json& value);
   bool pass_over(GgufValueType element, std::int64_t count, std::int64_t least, const std::string& key);
-  void tell_passed_over(const std::string& key, std::string_view what);
-  void release_pages();
 
   ByteCursor& cursor_;
   FindingList& findings_;
   const MappedFile* mapping_;
   std::int64_t num_elements_ = 0;  // kept, over all arrays of the tokenizer
   std::int64_t num_elements_of_others_ = 0;
-  std::int64_t text_bytes_ = 0;        // kept, over all arrays of strings
-  std::int64_t plain_text_bytes_ = 0;  // kept, of strings outside arrays
+  std::int64_t text_bytes_ = 0;  // kept, over all keys and strings
   std::int64_t released_ = 0;
   bool is_v1_ = false;
   bool has_bool_finding_ = false;

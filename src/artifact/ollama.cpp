@@ -16,6 +16,7 @@
 #include "artifact/gguf.h"
 #include "artifact/gguf_set.h"
 #include "artifact/store.h"
+#include "base/mapped_file.h"
 #include "base/units.h"
 
 namespace plimsoll::artifact {
@@ -111,7 +112,9 @@ class StoreReader {
             FindingLevel::kInfo, FindingKind::kUnsupported);
       const auto blob =
           take_blob(layers[i], place, known == kLayerKinds.end() ? FileRole::kOther : known->role);
-      if (!blob || known == kLayerKinds.end() || known->role != FileRole::kWeights) continue;
+      if (!blob || known == kLayerKinds.end()) continue;
+      check_text(*blob, known->role);
+      if (known->role != FileRole::kWeights) continue;
       if (const auto is_blob = [&](const std::string& other) { return other == *blob; };
           std::any_of(models.begin(), models.end(), is_blob) ||
           std::any_of(others.begin(), others.end(), is_blob)) {
@@ -168,6 +171,24 @@ class StoreReader {
                      [&](const File& file) { return file.path == path; }))
       parts_.files.push_back({path, Bytes(static_cast<std::int64_t>(size)), role});
     return path;
+  }
+
+  // What is read by nobody here, but by the store's own engine.
+  void check_text(const std::string& blob, FileRole role) {
+    const std::string path = parts_.folder + "/" + blob;
+    if (role == FileRole::kGenerationConfig) {
+      const auto params = read_json_with_bom(path, kMaxManifestBytes);
+      if (!params || !params->value.is_object())
+        add("OLLAMA_PARAMS", blob,
+            params ? std::string("the parameters are not a JSON object") : params.error().message);
+    }
+    if (role != FileRole::kTemplate) return;
+    const auto text = read_file(path, kMaxManifestBytes);
+    if (!text) return add("OLLAMA_TEMPLATE", blob, text.error().message);
+    const std::size_t open = text->rfind("{{");
+    if (open != std::string::npos && text->find("}}", open) == std::string::npos)
+      add("OLLAMA_TEMPLATE", blob,
+          fmt::format("the template opens {{{{ at byte {} and never closes it", open));
   }
 
   // Weights that come beside the model's own: read and told, not counted among its tensors.

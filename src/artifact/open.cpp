@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -110,8 +112,26 @@ void note_empty(ArtifactParts& parts) {
       "download the weights again");
 }
 
+// Loaders look for names as they are written: MODEL.SAFETENSORS is none to them.
+void note_capitals(ArtifactParts& parts) {
+  const auto is_in_capitals = [](const File& file) {
+    std::string name = file.path;
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return name != file.path && name.find('/') == std::string::npos &&
+           ((name.ends_with(".safetensors") && !file.path.ends_with(".safetensors")) ||
+            (name.ends_with(".gguf") && !file.path.ends_with(".gguf")));
+  };
+  const auto file = std::find_if(parts.files.begin(), parts.files.end(), is_in_capitals);
+  if (file != parts.files.end())
+    add(parts, "WEIGHTS_NAME", FindingLevel::kWarning, FindingKind::kCheckFailed, file->path,
+        "the ending of this file's name is written in capitals: loaders do not see it, and it is not read",
+        "write the ending in small letters");
+}
+
 void note_missing(ArtifactParts& parts) {
   using enum FindingLevel;
+  if (parts.form == Form::kConfigOnly || parts.form == Form::kTokenizerOnly) note_capitals(parts);
   const bool has_config = find_file(parts.files, "config.json") >= 0;
   if (parts.form == Form::kSafetensors && !has_config && !is_told_unreadable(parts, "config.json"))
     add(parts, "CFG_MISSING", kError, FindingKind::kCheckFailed, "config.json",
@@ -184,11 +204,19 @@ Result<bool> is_tokenizer_file(const std::string& path) {
   return holds_tokenizer(mapped.bytes());
 }
 
+// Blobs of stores have no ending, and some have one in capitals.
+bool opens_with_gguf_magic(const std::string& path) {
+  const auto mapped = MappedFile::open(path);
+  constexpr std::string_view kMagic = "GGUF";
+  return mapped && mapped->bytes().size() >= kMagic.size() &&
+         std::memcmp(mapped->bytes().data(), kMagic.data(), kMagic.size()) == 0;
+}
+
 Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std::int64_t size) {
   ArtifactParts parts;
   parts.root = model;
   const std::string name = fs::path(model).filename().string();
-  if (name.ends_with(".gguf")) {
+  if (name.ends_with(".gguf") || opens_with_gguf_magic(model)) {
     read_lone_gguf(model, parts);
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
@@ -238,6 +266,10 @@ Result<std::shared_ptr<const Artifact>> open_path(const std::string& model) {
     const auto size = fs::file_size(model, error);
     return open_file(model, error ? 0 : static_cast<std::int64_t>(size));
   }
+  if (!fs::exists(status) && fs::is_symlink(fs::symlink_status(model, error)))
+    return fail(ErrorCode::kMalformed,
+                "LINK_DANGLING: opening a model: this is a link whose target is missing, or the link itself",
+                model, "point the link at the model, or give the model's own path");
   if (!fs::exists(status))
     return fail(ErrorCode::kMalformed, "opening a model: there is no such file or folder", model, kTaken);
   return fail(ErrorCode::kMalformed, "opening a model: this is neither a file nor a folder", model, kTaken);

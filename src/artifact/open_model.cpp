@@ -18,9 +18,10 @@ namespace {
 
 using Opened = Result<std::shared_ptr<const Artifact>>;
 
+// Links that lead nowhere exist too: they are no name on a hub.
 bool exists(const std::string& path) {
   std::error_code error;
-  return std::filesystem::exists(std::filesystem::status(path, error));
+  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
 }
 
 Opened held_against(const LockRecord& record, Opened opened, const OpenOptions& options,

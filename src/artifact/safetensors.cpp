@@ -20,8 +20,10 @@ namespace {
 
 constexpr std::int64_t kLengthField = 8;               // little-endian u64 before the header
 constexpr std::int64_t kMaxHeaderBytes = 100'000'000;  // the reference reader's own limit
-// The largest published models have some 300,000 tensors over a hundred files; bounds memory.
+// The largest published models have some 300,000 tensors over a hundred files, and up to 92,000 in one;
+// bounds memory.
 constexpr std::size_t kMaxTensors = 196'608;
+constexpr std::size_t kMaxSpelledBytes = std::size_t{32} << 20;  // of names with escapes, which are copied
 constexpr std::size_t kLeastEntry = 50;                 // bytes of the shortest tensor's entry in a header
 constexpr std::size_t kMaxRoom = std::size_t{1} << 19;  // tensors of many files: for more the list moves
 // Pages of a header are given back in steps of this; names are looked at again only where hashes are equal.
@@ -159,6 +161,13 @@ class Reader {
     } else {
       std::string spelled;
       if (!scan.string(spelled)) return false;
+      spelled_bytes_ += spelled.size();
+      if (spelled_bytes_ > kMaxSpelledBytes) {
+        findings_.add("ST_COUNT", "byte 8",
+                      fmt::format("names spelled with escapes take more than {} bytes; no model has such",
+                                  kMaxSpelledBytes));
+        return false;
+      }
       name = header_.spelled.emplace_back(std::move(spelled));
     }
     if (!scan.take(':')) return false;
@@ -286,6 +295,7 @@ class Reader {
   std::string_view text_;
   std::int64_t data_start_ = 0;
   std::size_t released_ = 0;
+  std::size_t spelled_bytes_ = 0;
   std::vector<std::string_view>& names_;
   NameTable& table_;
   std::size_t table_room_ = 0;  // names that it was made for

@@ -38,6 +38,12 @@ std::vector<std::string> StoredArtifact::cut_files() const {
   return paths;
 }
 
+std::vector<int> StoredArtifact::weights_files() const {
+  std::vector<int> places;
+  for (const auto& [file, _] : parts_.mappings) places.push_back(file);
+  return places;
+}
+
 void StoredArtifact::release(std::span<const std::byte> part) const {
   for (const auto& [_, mapping] : parts_.mappings) mapping.release(part);
 }
@@ -46,10 +52,13 @@ const StoredArtifact::ReadJson& StoredArtifact::read_json(std::string_view name)
   const std::lock_guard lock(mutex_);
   if (const auto found = json_files_.find(name); found != json_files_.end()) return *found->second;
   auto file = std::make_unique<ReadJson>();
-  if (!parts_.folder.empty() && is_inside(name) && find_file(parts_.files, name) >= 0) {
-    const JsonLimits& limits = name == "tokenizer.json" ? kOfTokenizers : kOfOthers;
-    auto read =
-        read_json_with_bom(parts_.folder + "/" + std::string(name), limits.max_bytes, limits.max_values);
+  // A lone tokenizer.json is its own and only file.
+  const bool is_lone = parts_.folder.empty() && parts_.form == Form::kTokenizerOnly &&
+                       parts_.files.size() == 1 && parts_.files.front().path == name;
+  if (is_lone || (!parts_.folder.empty() && is_inside(name) && find_file(parts_.files, name) >= 0)) {
+    const JsonLimits& limits = name == "tokenizer.json" || is_lone ? kOfTokenizers : kOfOthers;
+    auto read = read_json_with_bom(is_lone ? parts_.root : parts_.folder + "/" + std::string(name),
+                                   limits.max_bytes, limits.max_values);
     if (read) {
       file->value = std::move(read->value);
     } else {

@@ -51,6 +51,7 @@ class StoredArtifact final : public Artifact {
   Result<std::span<const std::byte>> data(const Tensor& tensor) const override;
   void release(std::span<const std::byte> part) const override;
   std::vector<std::string> cut_files() const override;
+  std::vector<int> weights_files() const override;
   std::optional<std::int64_t> index_total_size_bytes() const override {
     return parts_.index_total_size_bytes;
   }

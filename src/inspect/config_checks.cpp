@@ -140,7 +140,16 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
   const bool is_told = has_error(findings, {"CFG_JSON", "CFG_MISSING", "GGUF_NO_ARCH"}) ||
                        (subject.is_gguf() && worst_level(findings) == FindingLevel::kError &&
                         !subject.artifact.config()["general.architecture"].is_string());
-  if (spec_error && !is_told) add_spec_error(*spec_error, findings);
+  // A lone tokenizer file is a whole input of its own.
+  const bool is_lone_tokenizer = subject.artifact.form() == artifact::Form::kTokenizerOnly &&
+                                 subject.artifact.files().size() == 1 &&
+                                 subject.artifact.root().ends_with(subject.artifact.files().front().path);
+  if (is_lone_tokenizer)
+    add_check(findings, "TOKENIZER_ALONE", FindingLevel::kInfo, subject.artifact.files().front().path,
+              "this is a tokenizer alone: nothing is known of a model",
+              "give the folder that it lies in for everything else");
+  else if (spec_error && !is_told)
+    add_spec_error(*spec_error, findings);
 }
 
 }  // namespace plimsoll::inspect

@@ -123,6 +123,9 @@ struct ModuleDifferences {
   std::vector<std::string> quantized_against;  // the config leaves them, the headers hold codes
   std::vector<std::string> plain_against;      // the config quantizes them and so are other layers of them
   std::unordered_set<std::string> seen;        // of either
+  std::int64_t tries = 0;                      // of patterns, for all modules so far
+
+  bool is_cut() const { return tries > model::Quantization::kMaxTries; }
 };
 
 void compare_kind(const model::Quantization& declared, const model::StoredWeights& stored, std::size_t index,
@@ -135,7 +138,9 @@ void compare_kind(const model::Quantization& declared, const model::StoredWeight
   // A module that is plain everywhere is one that no quantizer takes (routers, embeddings, encoders); configs
   // do not always name those.
   if (is_plain && !quantized_patterns.contains(kind.module)) return;
+  const std::int64_t num_tries = 2 * declared.num_tries();
   for (const model::NumberRun& run : tensors.runs) {
+    if (differences.tries += num_tries; differences.is_cut()) return;
     // Experts of one layer share their fate, so that one number stands for all.
     std::string module = module_in_layer(kind.module, run.number);
     std::string example = module;
@@ -245,6 +250,12 @@ void check_quantization(const Subject& subject, const std::optional<model::Quant
   }
   check_code_dtype(subject, *declared, stored, findings);
   const ModuleDifferences differences = compare_modules(*declared, stored);
+  if (differences.is_cut())
+    add_check(
+        findings, "QUANT_MODULES_MANY", FindingLevel::kWarning, declared_in(subject, *declared),
+        fmt::format("each of the modules would have to be held against {} patterns and rules; not all were",
+                    declared->num_tries()),
+        "name modules in full, or by fewer patterns");
   if (!differences.quantized_against.empty())
     add_check(findings, "QUANT_MODULES_DIFFER", FindingLevel::kWarning, declared_in(subject, *declared),
               fmt::format("{} modules that the config leaves as they are hold quantized weights: {}",

@@ -221,13 +221,11 @@ void measure_stored(const Subject& subject, const model::StoredWeights& stored, 
   weights.bytes = bytes;
   weights.is_exact = true;
   weights.num_tensors = static_cast<std::int64_t>(subject.artifact.tensors().size());
-  std::vector<bool> is_used(subject.artifact.files().size(), false);
-  for (const auto& tensor : subject.artifact.tensors()) is_used[static_cast<std::size_t>(tensor.file)] = true;
+  // Also files without tensors: the first of a split GGUF often holds the metadata alone.
   Bytes file_bytes;
-  for (std::size_t file = 0; file < is_used.size(); ++file) {
-    if (!is_used[file]) continue;
+  for (const int file : subject.artifact.weights_files()) {
     ++weights.num_files;
-    file_bytes += subject.artifact.files()[file].bytes;
+    file_bytes += subject.artifact.files()[static_cast<std::size_t>(file)].bytes;
   }
   weights.file_bytes = file_bytes;
   // By name where bytes are equal, so that the order does not hang on the order of the file.
@@ -255,6 +253,10 @@ void measure_sizes(const Subject& subject, Report& report) {
   Weights& weights = report.weights;
   const auto declared = declared_quantization(subject);
   model::StoredWeights stored;
+  // Files that were read and hold nothing are no case for what the config would have.
+  const bool is_empty = std::any_of(subject.artifact.findings().begin(), subject.artifact.findings().end(),
+                                    [](const Finding& finding) { return finding.id == "WEIGHTS_EMPTY"; });
+  if (is_empty) measure_stored(subject, stored, weights);
   if (!subject.artifact.tensors().empty()) {
     stored = model::read_stored_weights(subject.artifact, declared ? &*declared : nullptr);
     measure_stored(subject, stored, weights);
@@ -264,7 +266,7 @@ void measure_sizes(const Subject& subject, Report& report) {
   count_parameters(subject, report, stored);
   weights.index_total_size_bytes = subject.artifact.index_total_size_bytes();
   estimate_other_dtypes(report, weights);
-  if (stored.kinds.empty()) estimate_checkpoint(subject, declared, report);
+  if (stored.kinds.empty() && !is_empty) estimate_checkpoint(subject, declared, report);
 }
 
 }  // namespace plimsoll::inspect

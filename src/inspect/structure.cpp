@@ -64,7 +64,13 @@ Status measure_kv_cache(const Subject& subject, Report& report) {
     const auto all = layer ? checked_product(layer->value, run.count) : std::nullopt;
     sequence_bytes = sequence_bytes && all ? checked_sum(*sequence_bytes, *all) : std::nullopt;
   }
-  if (sequence_bytes) cache.bytes_per_sequence = Bytes(*sequence_bytes);
+  if (sequence_bytes)
+    cache.bytes_per_sequence = Bytes(*sequence_bytes);
+  else
+    add_check(report.findings, "KV_SEQUENCE_SIZE", FindingLevel::kWarning, "--max-model-len",
+              fmt::format("the keys and values of a sequence of {} tokens do not fit 63 bits",
+                          cache.sequence_tokens),
+              "give a shorter length");
   report.kv_cache = cache;
   return {};
 }

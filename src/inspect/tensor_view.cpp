@@ -15,6 +15,7 @@ namespace plimsoll::inspect {
 namespace {
 
 constexpr std::int64_t kEndsShown = 8;
+constexpr std::size_t kStepBytes = std::size_t{16} << 20;  // looked at before its pages are given back
 
 template <class T>
 T load(std::span<const std::byte> data, std::int64_t index) {
@@ -99,6 +100,45 @@ Load loader_of(DType dtype) {
   }
 }
 
+template <class T>
+Json show_integer(std::span<const std::byte> data, std::int64_t index) {
+  return load<T>(data, index);
+}
+
+template <class T>
+bool is_less(std::span<const std::byte> data, std::int64_t a, std::int64_t b) {
+  return load<T>(data, a) < load<T>(data, b);
+}
+
+// Integers are shown as they are stored. Those of 64 bits are compared so as well: as doubles many are equal.
+struct Integers {
+  Json (*show)(std::span<const std::byte>, std::int64_t) = nullptr;
+  bool (*is_less)(std::span<const std::byte>, std::int64_t, std::int64_t) = nullptr;
+};
+Integers integers_of(DType dtype) {
+  switch (dtype) {
+    case DType::kI64:
+      return {show_integer<std::int64_t>, is_less<std::int64_t>};
+    case DType::kU64:
+      return {show_integer<std::uint64_t>, is_less<std::uint64_t>};
+    case DType::kI32:
+      return {show_integer<std::int32_t>, nullptr};
+    case DType::kI16:
+      return {show_integer<std::int16_t>, nullptr};
+    case DType::kI8:
+      return {show_integer<std::int8_t>, nullptr};
+    case DType::kU32:
+      return {show_integer<std::uint32_t>, nullptr};
+    case DType::kU16:
+      return {show_integer<std::uint16_t>, nullptr};
+    case DType::kU8:
+    case DType::kBool:
+      return {show_integer<std::uint8_t>, nullptr};
+    default:
+      return {};
+  }
+}
+
 Json shape_json(const artifact::Shape& shape) {
   Json list = Json::array();
   for (const std::int64_t dimension : shape) list.push_back(dimension);
@@ -127,25 +167,49 @@ std::string values_text(const Json& values) {
 
 struct Statistics {
   std::int64_t finite = 0, nan = 0, infinite = 0;
-  double least = 0, most = 0, mean = 0, squares = 0;  // Welford's running mean and squared distances
-
-  void take(double value) {
-    if (std::isnan(value)) {
-      ++nan;
-      return;
-    }
-    if (std::isinf(value)) {
-      ++infinite;
-      return;
-    }
-    least = finite == 0 ? value : std::min(least, value);
-    most = finite == 0 ? value : std::max(most, value);
-    ++finite;
-    const double distance = value - mean;
-    mean += distance / static_cast<double>(finite);
-    squares += distance * (value - mean);
-  }
+  std::int64_t least_at = 0, most_at = 0;  // places of the finite ends
+  double mean = 0, deviation = 0;
 };
+
+// Welford's running mean and squared distances. `Wide` is wider than double where the values have 64 bits:
+// distances of finite ones can be twice the largest double, and their squares are far above it.
+template <class Wide>
+Statistics read_values(const artifact::Artifact& artifact, std::span<const std::byte> data, std::size_t width,
+                       Load load_one, const Integers& integers) {
+  Statistics result;
+  Wide mean = 0, squares = 0;
+  double least = 0, most = 0;
+  const auto is_less = [&](std::int64_t a, std::int64_t b) {
+    return integers.is_less && integers.is_less(data, a, b);
+  };
+  const auto count = static_cast<std::int64_t>(data.size() / width);
+  const auto step = static_cast<std::int64_t>(kStepBytes / width);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i % step == 0 && i > 0)  // a tensor can be larger than the memory
+      artifact.release(data.subspan(static_cast<std::size_t>(i - step) * width, kStepBytes));
+    const double value = load_one(data, i);
+    if (!std::isfinite(value)) {
+      ++(std::isnan(value) ? result.nan : result.infinite);
+      continue;
+    }
+    if (result.finite == 0 || value < least || (value == least && is_less(i, result.least_at))) {
+      least = value;
+      result.least_at = i;
+    }
+    if (result.finite == 0 || value > most || (value == most && is_less(result.most_at, i))) {
+      most = value;
+      result.most_at = i;
+    }
+    ++result.finite;
+    const Wide distance = static_cast<Wide>(value) - mean;
+    mean += distance / static_cast<Wide>(result.finite);
+    squares += distance * (static_cast<Wide>(value) - mean);
+  }
+  result.mean = static_cast<double>(mean);
+  if (result.finite > 0)
+    result.deviation = static_cast<double>(std::sqrt(squares / static_cast<Wide>(result.finite)));
+  return result;
+}
 
 }  // namespace
 
@@ -168,19 +232,23 @@ Result<Json> tensor_statistics(const artifact::Artifact& artifact, const std::st
   PLIMSOLL_TRY(const auto data, artifact.data(*tensor));
   const auto width = static_cast<std::size_t>(info(tensor->dtype).block_bytes);
   const auto count = static_cast<std::int64_t>(data.size() / width);
-  Statistics statistics;
-  for (std::int64_t i = 0; i < count; ++i) statistics.take(load(data, i));
+  const Integers integers = integers_of(tensor->dtype);
+  const auto shown = [&](std::int64_t i) {
+    return integers.show ? integers.show(data, i) : Json(load(data, i));
+  };
+  const Statistics statistics = width == sizeof(double)
+                                    ? read_values<long double>(artifact, data, width, load, integers)
+                                    : read_values<double>(artifact, data, width, load, integers);
   Json first = Json::array(), last = Json::array();
-  for (std::int64_t i = 0; i < std::min(count, kEndsShown); ++i) first.push_back(load(data, i));
+  for (std::int64_t i = 0; i < std::min(count, kEndsShown); ++i) first.push_back(shown(i));
   for (std::int64_t i = std::max<std::int64_t>(0, count - kEndsShown); i < count; ++i)
-    last.push_back(load(data, i));
-  const auto known = [&](double value) { return statistics.finite > 0 ? Json(value) : Json(); };
+    last.push_back(shown(i));
+  const bool is_known = statistics.finite > 0;
   Json result = describe(artifact, *tensor);
-  result.set("min", known(statistics.least));
-  result.set("max", known(statistics.most));
-  result.set("mean", known(statistics.mean));
-  result.set("std", known(std::sqrt(statistics.squares /
-                                    static_cast<double>(std::max<std::int64_t>(1, statistics.finite)))));
+  result.set("min", is_known ? shown(statistics.least_at) : Json());
+  result.set("max", is_known ? shown(statistics.most_at) : Json());
+  result.set("mean", is_known ? Json(statistics.mean) : Json());
+  result.set("std", is_known ? Json(statistics.deviation) : Json());
   result.set("num_nan", statistics.nan);
   result.set("num_inf", statistics.infinite);
   result.set("first", std::move(first));

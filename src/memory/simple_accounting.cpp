@@ -14,13 +14,14 @@ Status check(const SimpleInput& input) {
   if (!(input.memory_utilization > 0 && input.memory_utilization <= 1))
     return fail(ErrorCode::kUsage, "the share of memory must be above 0 and at most 1",
                 "--gpu-memory-utilization", "for example 0.92");
-  if (input.max_model_len < 1)
-    return fail(ErrorCode::kUsage, "the length of a request must be at least 1 token", "--max-model-len",
-                "for example 8192");
+  // Before the length: a model without attention has none.
   if (input.kv_bytes_per_token.value < 1)
     return fail(ErrorCode::kUnsupported,
                 "no layer of this model keeps keys and values, so no token costs anything", "config.json",
                 "the simple accounting is for attention");
+  if (input.max_model_len < 1)
+    return fail(ErrorCode::kUsage, "the length of a request must be at least 1 token", "--max-model-len",
+                "for example 8192");
   return {};
 }
 

@@ -55,6 +55,8 @@ class ModulePatternSet {
   void add(ModulePattern pattern);
   bool matches(std::string_view module) const;
   bool empty() const { return words_.empty() && beginnings_.empty() && others_.empty(); }
+  /// Patterns that each question tries one by one, which is what costs time.
+  std::int64_t num_tried() const { return static_cast<std::int64_t>(others_.size()); }
   /// Expressions that could not be read.
   const std::vector<std::string>& unusable() const { return unusable_; }
 

@@ -517,6 +517,12 @@ SchemeHint QuantizationScheme::hint() const {
   return {bits, group_size, block_rows, block_columns, has_24_sparsity, has_whole_bytes};
 }
 
+std::int64_t Quantization::num_tries() const {
+  std::int64_t tries = left_.num_tried();
+  for (const Rule& rule : rules_) tries += 1 + rule.modules.num_tried();
+  return tries;
+}
+
 const QuantizationScheme* Quantization::scheme_of(std::string_view module) const {
   if (left_.matches(module)) return nullptr;
   for (const Rule& rule : rules_)

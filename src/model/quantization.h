@@ -57,6 +57,9 @@ struct Quantization {
   /// The type of keys and values that vLLM 0.33 takes for `--kv-cache-dtype auto`: fp8 where a checkpoint of
   /// compressed-tensors or modelopt declares it. Nothing where the checkpoint decides nothing.
   std::optional<DType> kv_cache_dtype() const;
+  /// Patterns and rules that one question tries: those who ask about many modules keep to kMaxTries in all.
+  std::int64_t num_tries() const;
+  static constexpr std::int64_t kMaxTries = 1'000'000;  // about a second
   /// Expressions in the config that are not read here.
   std::vector<std::string> unread_patterns() const;
 

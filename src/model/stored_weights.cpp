@@ -51,7 +51,7 @@ Value load(const std::byte* bytes) {
 class Reader {
  public:
   Reader(const artifact::Artifact& artifact, const Quantization* declared)
-      : artifact_(artifact), declared_(declared) {}
+      : artifact_(artifact), declared_(declared), num_tries_(declared ? declared->num_tries() : 0) {}
 
   StoredWeights read() {
     result_.tensors = tensor_kinds(artifact_);
@@ -138,9 +138,11 @@ class Reader {
     return true;
   }
 
-  SchemeHint hint_for(std::string_view tensor) const {
+  SchemeHint hint_for(std::string_view tensor) {
     if (!declared_) return {};
-    const QuantizationScheme* scheme = declared_->scheme_of(split_name(tensor).module);
+    tries_ += num_tries_;
+    const QuantizationScheme* scheme =
+        tries_ > Quantization::kMaxTries ? nullptr : declared_->scheme_of(split_name(tensor).module);
     if (!scheme) scheme = declared_->main_scheme();
     return scheme ? scheme->hint() : SchemeHint{};
   }
@@ -254,6 +256,7 @@ class Reader {
 
   const artifact::Artifact& artifact_;
   const Quantization* declared_;
+  std::int64_t num_tries_, tries_ = 0;  // of patterns: for one hint, for all so far
   StoredWeights result_;
   std::vector<ModuleKinds> modules_;  // in the order of their first tensor
   std::vector<bool> is_one_by_one_;   // [kinds]: their tensors are told by their names

@@ -110,6 +110,9 @@ Result<Row> make_simple_row(const Question& question) {
   input.num_gpus = gpus / ranks;
   input.gpu_memory = target.available.value_or(target.memory);
   input.max_model_len = length_of(question);
+  if (input.max_model_len < 1 && !settings.max_model_len && input.kv_bytes_per_token.value > 0)
+    return fail(ErrorCode::kMalformed, "planning: the config states no length in tokens that can be meant",
+                "config.json", "give --max-model-len");
   input.memory_utilization = question.settings.memory_utilization.value_or(question.rules.memory_utilization);
   input.reserve_per_gpu = question.rules.reserve_per_gpu;
   PLIMSOLL_TRY(memory::SimplePlan plan, memory::plan_simple(input));

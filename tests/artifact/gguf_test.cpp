@@ -118,6 +118,31 @@ TEST(Gguf, CountsAndLengthsThatCannotBe) {
       "GGUF_DUP_KEY ");
 }
 
+TEST(Gguf, AllArraysTogetherHaveALimit) {
+  const std::string array = le32(0) + le64(65'536) + std::string(65'536, '\1');
+  std::string keys;
+  for (int i = 0; i < 30; ++i) keys += gguf_key("k" + std::to_string(i), kArray, array);
+  const auto result = read(gguf_start(0, 31) + keys + gguf_key("after", kU32, le32(7)));
+  std::size_t kept = 0;
+  for (const auto& [key, value] : result->header.metadata.members()) kept += value.size();
+  EXPECT_EQ(kept, 21U * 65'536);  // the most that 1.4 M hold
+  EXPECT_EQ(result->findings.size(), 9U);
+  EXPECT_EQ(result->findings.front().id, "GGUF_VALUE_LONG");
+  EXPECT_EQ(result->header.metadata["after"], Json(7));
+}
+
+TEST(Gguf, AllTextsTogetherHaveALimit) {
+  const std::string text = gguf_string(std::string(16'000'000, 't'));
+  std::string keys;
+  for (int i = 0; i < 4; ++i) keys += gguf_key("k" + std::to_string(i), kString, text);
+  const auto result = read(gguf_start(0, 6) + keys + gguf_key(std::string(65'000, 'n'), kU32, le32(1)) +
+                           gguf_key("list", kArray, le32(kString) + le64(2) + text + gguf_string("x")));
+  EXPECT_EQ(ids(result->findings), "GGUF_VALUE_LONG GGUF_VALUE_LONG ");
+  EXPECT_TRUE(result->header.metadata["k3"].is_null());
+  EXPECT_TRUE(result->header.metadata["list"].is_null());
+  EXPECT_TRUE(result->header.is_readable);
+}
+
 TEST(Gguf, LongValuesArePassedOver) {
   const std::string array = gguf_key("other", kArray, le32(0) + le64(100'000) + std::string(100'000, '\1'));
   std::string texts = le32(kString) + le64(70'000);

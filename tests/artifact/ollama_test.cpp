@@ -121,6 +121,38 @@ TEST_F(Store, DamagedStores) {
   EXPECT_EQ(damaged(whole + "]"), "OLLAMA_MANIFEST ");
 }
 
+TEST_F(Store, ABlobThatIsNamedTwiceIsReadOnce) {
+  const std::string whole = layer("model", model());
+  put_manifest(whole + "," + whole + "," + whole);
+  const auto artifact = open_it();
+  EXPECT_EQ(ids(artifact->findings()), "OLLAMA_LAYER OLLAMA_LAYER ");
+  EXPECT_EQ(artifact->tensors().size(), 12U);
+  for (const Tensor& tensor : artifact->tensors()) EXPECT_EQ(artifact->find(tensor.name), &tensor);
+}
+
+TEST_F(Store, TextsThatTheStoresEngineCannotRead) {
+  const std::string whole = layer("model", model());
+  const auto told = [&](const std::string& kind, const std::string& content) {
+    put_manifest(whole + "," + layer(kind, content));
+    return ids(open_it()->findings());
+  };
+  EXPECT_EQ(told("params", "{bad"), "OLLAMA_PARAMS ");
+  EXPECT_EQ(told("params", "[]"), "OLLAMA_PARAMS ");
+  EXPECT_EQ(told("template", "{{ .Prompt }}{{ if"), "OLLAMA_TEMPLATE ");
+  EXPECT_EQ(told("template", "{{ .Prompt }} }}"), "");
+}
+
+TEST_F(Store, ALockRecordOfAnotherModelIsHeldAgainstIt) {
+  put_manifest(layer("model", model()));
+  const std::string lock = (store_.path() / "x.lock").string();
+  ASSERT_TRUE(write_file(lock, R"({"schema":"plimsoll.lock/1","repo":"org/m","commit":")" +
+                                   std::string(40, 'a') +
+                                   R"(","files":[{"path":"config.json","bytes":3,"sha256":null}]})"));
+  const auto artifact = open("ollama:tiny", {.lock = lock});
+  ASSERT_TRUE(artifact) << artifact.error().describe();
+  EXPECT_EQ(ids((*artifact)->findings()), "LOCK_MISMATCH ");
+}
+
 TEST_F(Store, ABlobOfOtherContentIsFoundByReadingIt) {
   const std::string text = model();
   put_manifest(layer("model", text));

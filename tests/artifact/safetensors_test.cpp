@@ -223,5 +223,17 @@ TEST(Safetensors, ManyMembersThatAreNoTensors) {
   EXPECT_NE(ids(result->findings).find("ST_DUP_KEY"), std::string::npos);
 }
 
+TEST(Safetensors, NamesWithEscapesHaveALimitTogether) {
+  const auto header_with = [](int count) {
+    std::string header = "{";
+    for (int i = 0; i < count; ++i)
+      header += (i ? ",\"" : "\"") + std::string(2'000'000, 'n') + "\\u0041" + std::to_string(i) +
+                R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+    return header + "}";
+  };
+  EXPECT_EQ(ids(read(header_with(3), 0)->findings).find("ST_COUNT"), std::string::npos);
+  EXPECT_NE(ids(read(header_with(17), 0)->findings).find("ST_COUNT"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace plimsoll::artifact

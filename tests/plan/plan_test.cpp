@@ -241,6 +241,20 @@ TEST(Targets, AreNamesOrSizes) {
     EXPECT_FALSE(parse_target(text)) << text;
 }
 
+TEST(Plan, AModelWithoutALengthIsTheConfigsFault) {
+  auto request = request_for("any", "24GB");
+  request.models.front().spec.native_context_tokens = 0;
+  request.models.front().spec.extended_context_tokens = 0;
+  const auto plan = make_plan(request);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, ErrorCode::kMalformed);
+  EXPECT_EQ(plan.error().where, "config.json");
+  request.settings.max_model_len = 0;
+  const auto asked = make_plan(request);
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(asked.error().code, ErrorCode::kUsage);
+}
+
 TEST(Targets, ThisMachine) {
   Machine machine;
   EXPECT_FALSE(target_here(machine));

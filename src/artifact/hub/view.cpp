@@ -48,6 +48,7 @@ class View final : public Artifact {
   }
   void release(std::span<const std::byte> part) const override { parts_.shown->release(part); }
   std::vector<std::string> cut_files() const override { return parts_.shown->cut_files(); }
+  std::vector<int> weights_files() const override { return parts_.shown->weights_files(); }
   std::optional<std::int64_t> index_total_size_bytes() const override {
     return parts_.shown->index_total_size_bytes();
   }

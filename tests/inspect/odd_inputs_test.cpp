@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inputs at the edge of what is meant: weights without tensors, a tokenizer alone, numbers at the ends of
+// their types, and patterns by the thousand.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "inspect/inspect.h"
+#include "tests/inspect/header_folder.h"
+#include "tests/inspect/model_folder.h"
+#include "tests/testing/made_files.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+TEST(OddInputs, WeightsWithoutTensorsAreNoWeights) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama).write("model.safetensors", testing::safetensors_file("{}"));
+  const Report report = folder.inspected();
+  ASSERT_NE(finding_of(report, "WEIGHTS_EMPTY"), nullptr);
+  const Json weights = to_json(report)["weights"];
+  EXPECT_EQ(weights["bytes"], Json(0));
+  EXPECT_EQ(weights["num_tensors"], Json(0));
+  EXPECT_EQ(weights["num_files"], Json(1));
+  EXPECT_EQ(weights["file_bytes"], Json(10));
+}
+
+TEST(OddInputs, ATokenizerAlone) {
+  ModelFolder folder;
+  folder.write("tokenizer.json",
+               R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]},"added_tokens":[]})");
+  const auto report = inspect(folder.path() + "/tokenizer.json", {});
+  ASSERT_TRUE(report) << report.error().describe();
+  EXPECT_NE(finding_of(*report, "TOKENIZER_ALONE"), nullptr);
+  EXPECT_FALSE(verdict_code(report->findings)) << dump(to_json(*report)["findings"]);
+  EXPECT_EQ(to_json(*report)["verdict"], Json("ok"));
+}
+
+template <class T>
+std::string bytes_of(std::initializer_list<T> values) {
+  std::string bytes(values.size() * sizeof(T), '\0');
+  std::memcpy(bytes.data(), values.begin(), bytes.size());
+  return bytes;
+}
+
+Json statistics_of(const char* dtype, std::int64_t count, const std::string& values) {
+  const HeaderFolder folder(*parse_json(kSmallLlama, ""), {{"t", dtype, {count}, values}});
+  Options options;
+  options.tensor = "t";
+  const auto report = inspect(folder.path(), options);
+  EXPECT_TRUE(report) << report.error().describe();
+  return report ? report->tensor : Json();
+}
+
+TEST(OddInputs, IntegersOf64BitsAreExact) {
+  constexpr std::int64_t kBase = std::int64_t{1} << 62;  // doubles are 1,024 apart there
+  const Json found = statistics_of("I64", 3, bytes_of<std::int64_t>({kBase + 2, kBase + 1, kBase + 3}));
+  EXPECT_EQ(found["min"], Json(kBase + 1));
+  EXPECT_EQ(found["max"], Json(kBase + 3));
+  EXPECT_EQ(found["first"], Json(Json::Array{kBase + 2, kBase + 1, kBase + 3}));
+  const Json small = statistics_of("I8", 3, bytes_of<std::int8_t>({-128, 0, 127}));
+  EXPECT_EQ(small["min"], Json(-128));
+  EXPECT_EQ(small["max"], Json(127));
+}
+
+TEST(OddInputs, MeanAndDeviationAtTheEndsOfDouble) {
+  const Json found = statistics_of("F64", 2, bytes_of<double>({1.7e308, -1.7e308}));
+  EXPECT_DOUBLE_EQ(found["mean"].as_double().value_or(1), 0);
+  EXPECT_DOUBLE_EQ(found["std"].as_double().value_or(0), 1.7e308);
+}
+
+TEST(OddInputs, ASequenceTooLongForItsBytesIsTold) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama);
+  Options options;
+  options.sequence_tokens = INT64_MAX;
+  const Report report = folder.inspected(options);
+  EXPECT_TRUE(to_json(report).at_pointer("/kv_cache/bytes_per_sequence").is_null());
+  EXPECT_NE(finding_of(report, "KV_SEQUENCE_SIZE"), nullptr);
+}
+
+// Modules times patterns is what a hostile config makes large; a real one has some dozens of patterns.
+TEST(OddInputs, PatternsTimesModulesAreBounded) {
+  const auto report_with = [](int num_patterns) {
+    Json::Array ignore;
+    for (int i = 0; i < num_patterns; ++i) ignore.push_back("re:.*lm_head" + std::to_string(i) + ".*");
+    Json config = *parse_json(kSmallLlama, "");
+    config.set("quantization_config", Json::object({{"quant_method", "compressed-tensors"},
+                                                    {"format", "float-quantized"},
+                                                    {"ignore", Json(std::move(ignore))}}));
+    std::vector<HeaderTensor> tensors;
+    for (int i = 0; i < 600; ++i) {
+      const std::string module = "model.layers." + std::to_string(i) + ".mlp.up_proj.";
+      tensors.push_back({module + "weight", "F8_E4M3", {4, 4}});
+      tensors.push_back({module + "weight_scale", "BF16", {4, 1}});
+    }
+    const HeaderFolder folder(config, tensors);
+    auto report = inspect(folder.path());
+    EXPECT_TRUE(report);
+    return report ? std::move(*report) : Report{};
+  };
+  EXPECT_EQ(finding_of(report_with(40), "QUANT_MODULES_MANY"), nullptr);
+  EXPECT_NE(finding_of(report_with(1000), "QUANT_MODULES_MANY"), nullptr);
+}
+
+}  // namespace
+}  // namespace plimsoll::inspect
