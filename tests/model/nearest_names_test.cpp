@@ -22,7 +22,8 @@ TEST(NearestNames, TakeTheFewestChanges) {
 }
 
 TEST(NearestNames, AreAllThatAnUnknownArchitectureIsTold) {
-  const auto config = parse_json(R"({"architectures": ["Mistrel3ForCausalLM"], "hidden_size": 64})");
+  const auto config =
+      parse_json(R"({"architectures": ["Mistrel3ForCausalLM"], "hidden_size": 64})", "config.json");
   ASSERT_TRUE(config);
   const auto spec = read_spec(*config, "config.json");
   ASSERT_FALSE(spec);
@@ -33,7 +34,7 @@ TEST(NearestNames, AreAllThatAnUnknownArchitectureIsTold) {
 
 TEST(NearestNames, DoNotGrowWithTheNameAsked) {
   const std::string name(1 << 20, 'x');
-  const auto config = parse_json("{\"architectures\": [\"" + name + "\"]}");
+  const auto config = parse_json("{\"architectures\": [\"" + name + "\"]}", "config.json");
   ASSERT_TRUE(config);
   const auto spec = read_spec(*config, "config.json");
   ASSERT_FALSE(spec);
