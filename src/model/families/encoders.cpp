@@ -92,6 +92,7 @@ void write_words(SpecWriter& writer, const std::string& dense, const std::string
   writer.add(Group::kHead, bias, {writer.spec().vocab_size});
   if (writer.spec().ties_embeddings) return;
   writer.add(Group::kHead, decoder + ".weight", {writer.spec().vocab_size, writer.width()});
+  writer.add(Group::kHead, decoder + ".bias", {writer.spec().vocab_size});
 }
 
 ModelSpec read_roberta(KeyReader& keys, int vocab_size) {

@@ -9,7 +9,7 @@ namespace {
 constexpr std::array kTowers{
     Tower{"llava", "llama", write_llava},
     Tower{"vipllava", "llama", write_vipllava},
-    Tower{"video_llava", "llama", write_video_llava, false, {"image_tower_config"}},
+    Tower{"video_llava", "llama", write_video_llava},
     Tower{"fuyu", "persimmon", write_fuyu},
     Tower{"llava_next", "llama", write_llava_next},
     Tower{"llava_next_video", "llama", write_llava_next},

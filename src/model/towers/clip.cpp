@@ -30,8 +30,8 @@ void write_siglip(KeyReader& vision, const Vit& vit, std::int64_t positions, Spe
   if (vision.flag("vision_use_head", true)) write_siglip_head(writer, "head.", vit);
 }
 
-void write_clip(const Vit& vit, SpecWriter& writer) {
-  writer.enter("vision_tower.");
+void write_clip(const Vit& vit, SpecWriter& writer, const char* prefix = "vision_tower.") {
+  writer.enter(prefix);
   const std::int64_t width = vit.block.width;
   writer.add(kGroup, "embeddings.class_embedding", {width});
   write_patch_embedding(writer, "embeddings.patch_embedding", width, patch_elements(vit), false);
@@ -91,12 +91,12 @@ void write_vipllava(KeyReader& wrapper, SpecWriter& writer) {
 void write_video_llava(KeyReader& wrapper, SpecWriter& writer) {
   // Two towers of one kind: images and the frames of videos.
   std::int64_t width = 0;
-  for (const char* key : {"image_tower_config", "vision_config"}) {
-    KeyReader vision = wrapper.child(wrapper[key].is_object() ? key : "vision_config");
+  for (const char* prefix : {"image_tower.", "video_tower."}) {
+    KeyReader vision = wrapper.child("vision_config");
     const Vit vit = read_vit(
         vision,
         {.layers = 24, .width = 1024, .inner = 4096, .heads = 16, .image_size = 224, .patch_size = 14});
-    write_clip(vit, writer);
+    write_clip(vit, writer, prefix);
     width = vit.block.width;
     wrapper.take_error(vision);
   }

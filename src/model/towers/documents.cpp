@@ -140,7 +140,9 @@ void write_ovis2(KeyReader& wrapper, SpecWriter& writer) {
   writer.linear(kGroup, "head_linear", seen, width * stride * stride);
   writer.norm("head_norm", seen, true);
   writer.enter("");
-  writer.add(kGroup, "visual_embeddings_table.weight", {words, writer.width()});
+  // As wide as the wrapper's own hidden_size, which published configs give as the decoder's.
+  writer.add(kGroup, "visual_embeddings_table.weight",
+             {words, wrapper.count("hidden_size", kMaxWidth, 1536)});
   wrapper.take_error(vision);
 }
 
