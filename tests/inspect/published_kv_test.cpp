@@ -77,8 +77,9 @@ void expect_window(const PublishedRow& row, const Report& report) {
   const auto window = row.number("window");
   for (const LayerRun& run : report.layers)
     if (const auto* attention = std::get_if<model::Attention>(&run.layer.mixer);
-        attention && attention->window_tokens && window && *window > 0)
+        attention && attention->window_tokens && window && *window > 0) {
       EXPECT_EQ(attention->window_tokens, window);
+    }
 }
 
 void expect_figures(const PublishedRow& row, const Figures& found) {
@@ -99,11 +100,13 @@ void expect_figures(const PublishedRow& row, const Figures& found) {
   expect("state", found.state, right.state);
   expect("full_B_per_tok", found.growing, right.growing);
   expect("swa_B_per_tok", found.windowed, right.windowed);
-  if (is_corrected) EXPECT_TRUE(differs) << "the table has it right now: drop the correction";
-}
+  if (is_corrected) {
+    EXPECT_TRUE(differs) << "the table has it right now: drop the correction";
+  }
 
-TEST(PublishedKv, LayersAndBytesOfEveryConfig) {
-  const auto rows = published_rows();
+  TEST(PublishedKv, LayersAndBytesOfEveryConfig) {
+    const auto rows = published_rows();
+  }
   if (rows.empty()) GTEST_SKIP() << "PLIMSOLL_GOLDEN names no full set";
   std::size_t compared = 0, corrected = 0;
   for (const PublishedRow& row : rows) {
@@ -116,7 +119,9 @@ TEST(PublishedKv, LayersAndBytesOfEveryConfig) {
       std::cout << row.model() << ": no layers are known\n";
       continue;
     }
-    if (layers) EXPECT_EQ(static_cast<std::int64_t>(report->spec->layers.size()), *layers);
+    if (layers) {
+      EXPECT_EQ(static_cast<std::int64_t>(report->spec->layers.size()), *layers);
+    }
     if (kCompressed.contains(row.cells.at("model_type"))) continue;
     expect_figures(row, figures_of(*report));
     expect_window(row, *report);
@@ -168,8 +173,9 @@ TEST(PublishedKv, HeadsAndLayersThatVllmReads) {
         EXPECT_EQ(attention->head_dim, truth.number("head_size"));
         EXPECT_EQ(attention->kv_heads, truth.number("kv_heads"));
       }
-      if (const auto* latent = std::get_if<model::Latent>(&layer.mixer))
+      if (const auto* latent = std::get_if<model::Latent>(&layer.mixer)) {
         EXPECT_EQ(latent->width(), truth.number("head_size"));
+      }
     }
     ++compared;
   }
