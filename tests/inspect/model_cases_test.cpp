@@ -119,8 +119,8 @@ TEST(ModelCases, Case13RotaryBaseInEitherPlace) {
   };
   EXPECT_EQ(rope("new"), R"({"type":"default","theta":5e+05,"factor":1.0})");
   EXPECT_EQ(rope("old"), rope("new"));
-  EXPECT_EQ(rope("none"), R"({"type":"default","theta":1e+04,"factor":1.0})");
-  EXPECT_EQ(rope("linear"), R"({"type":"linear","theta":2e+04,"factor":2.0})");
+  EXPECT_EQ(rope("none"), R"({"type":"default","theta":10000.0,"factor":1.0})");
+  EXPECT_EQ(rope("linear"), R"({"type":"linear","theta":20000.0,"factor":2.0})");
   auto old_spec = report_of("config/13-cfg-rope-theta-two-places/old").spec;
   const auto new_spec = report_of("config/13-cfg-rope-theta-two-places/new").spec;
   ASSERT_TRUE(old_spec && new_spec);
