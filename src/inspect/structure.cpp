@@ -31,9 +31,7 @@ Result<std::vector<LayerRun>> layer_runs(const model::ModelSpec& spec, DType kv_
 Result<DType> kv_dtype_of(const Subject& subject, const std::optional<model::ModelSpec>& spec) {
   const std::string& asked = subject.options.kv_cache_dtype;
   if (asked == "auto" && subject.is_gguf()) return DType::kF16;  // llama.cpp's
-  const auto declared = declared_quantization(subject);
-  return memory::kv_dtype(asked, spec.value_or(model::ModelSpec()),
-                          declared ? declared->kv_cache_dtype() : std::nullopt);
+  return memory::kv_dtype(asked, spec.value_or(model::ModelSpec()));
 }
 
 Status measure_kv_cache(const Subject& subject, Report& report) {

@@ -5,10 +5,8 @@
 
 namespace plimsoll::memory {
 
-Result<DType> kv_dtype(std::string_view asked, const model::ModelSpec& spec,
-                       std::optional<DType> of_checkpoint) {
+Result<DType> kv_dtype(std::string_view asked, const model::ModelSpec& spec) {
   if (asked == "auto") {
-    if (of_checkpoint) return *of_checkpoint;
     const bool is_half = spec.declared_dtype == DType::kF16 || spec.declared_dtype == DType::kBF16;
     return is_half ? *spec.declared_dtype : DType::kBF16;
   }

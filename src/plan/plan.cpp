@@ -20,7 +20,6 @@ Result<Model> catalogue_model(const facts::CatalogueEntry& entry) {
 
 void read_declared(const Json& config, const Json& hf_quant_config, Model& model) {
   const auto quantization = model::read_quantization(config, hf_quant_config);
-  if (quantization) model.kv_dtype = quantization->kv_cache_dtype();
   model.default_length = model::default_length(config, model.spec);
   if (const auto checkpoint = memory::stored_checkpoint(model.spec, quantization))
     model.declared_weights = checkpoint->bytes;

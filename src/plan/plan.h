@@ -25,7 +25,6 @@ struct Model {
   model::ModelSpec spec;
   std::optional<Bytes> stored_weights;  // tensor bytes from headers; absent when there are no weight files
   std::int64_t default_length = 0;      // of requests where no flag says otherwise; 0: the spec's context
-  std::optional<DType> kv_dtype;        // of the cache, where the checkpoint declares one that engines honour
   std::optional<Bytes> declared_weights;  // what a checkpoint takes that is stored as the config declares
 };
 

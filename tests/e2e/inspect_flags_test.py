@@ -6,7 +6,7 @@ import struct
 
 
 def inspected(run, *arguments, statuses=(0, 1)):
-    """The document; the golden models are tiny, and a check of their sizes may fail: status 1."""
+    """The document; status 1 for the golden models, which have no tokenizer."""
     done = run("inspect", *map(str, arguments), "--format", "json")
     assert done.returncode in statuses, done.stderr
     return json.loads(done.stdout)

@@ -11,7 +11,9 @@ namespace plimsoll::inspect {
 namespace {
 
 Report inspected(const HeaderFolder& folder) {
-  auto report = inspect(folder.path(), {.lists_tensors = true});
+  Options options;
+  options.lists_tensors = true;
+  auto report = inspect(folder.path(), options);
   EXPECT_TRUE(report);
   return std::move(*report);
 }

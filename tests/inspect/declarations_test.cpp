@@ -70,15 +70,15 @@ TEST(Declarations, TheTypeOfKeysAndValues) {
   const std::string groups =
       R"("config_groups":{"g":{"targets":["Linear"],"weights":{"num_bits":8,"type":"float"}}},)";
   const Report honoured = declaring(R"({"quant_method":"compressed-tensors",)" + groups + scheme + "}");
-  EXPECT_EQ(honoured.kv_cache->dtype, DType::kF8E4M3);
-  EXPECT_EQ(honoured.kv_cache->bytes_per_token, Bytes(4 * 2 * 2 * 8));
+  // `auto` counts 16 bits whatever the engine's version; the finding tells what engines do.
+  EXPECT_EQ(honoured.kv_cache->dtype, DType::kBF16);
   ASSERT_NE(finding_of(honoured, "KV_CACHE_DECLARED"), nullptr);
-  EXPECT_EQ(finding_of(honoured, "KV_CACHE_DECLARED")->level, FindingLevel::kInfo);
+  EXPECT_NE(finding_of(honoured, "KV_CACHE_DECLARED")->message.find("takes for auto"), std::string::npos);
   Options options;
-  options.kv_cache_dtype = "bfloat16";
-  EXPECT_EQ(
-      declaring(R"({"quant_method":"compressed-tensors",)" + groups + scheme + "}", options).kv_cache->dtype,
-      DType::kBF16);
+  options.kv_cache_dtype = "fp8";
+  const Report asked = declaring(R"({"quant_method":"compressed-tensors",)" + groups + scheme + "}", options);
+  EXPECT_EQ(asked.kv_cache->dtype, DType::kF8E4M3);
+  EXPECT_EQ(asked.kv_cache->bytes_per_token, Bytes(4 * 2 * 2 * 8));
   // Other methods' words are not taken.
   const Report other = declaring(R"({"quant_method":"fp8",)" + scheme + "}");
   EXPECT_EQ(other.kv_cache->dtype, DType::kBF16);
