@@ -290,9 +290,10 @@ void check_declaration(const Subject& subject, Report& report) {
   report.findings.push_back(
       {"KV_CACHE_DECLARED", FindingLevel::kInfo, FindingKind::kCheckFailed, declared_in(subject, *declared),
        declared->kv_cache_dtype()
-           ? fmt::format("the checkpoint declares {} keys and values, which vLLM 0.33 takes for auto: the cache "
-                         "then has half the bytes counted here",
-                         declared->kv_cache_algorithm)
+           ? fmt::format(
+                 "the checkpoint declares {} keys and values, which vLLM 0.33 takes for auto: the cache "
+                 "then has half the bytes counted here",
+                 declared->kv_cache_algorithm)
            : fmt::format("the checkpoint declares {} keys and values, which vLLM does not take from {}",
                          declared->kv_cache_algorithm, method),
        "give --kv-cache-dtype fp8 to count them so, or bfloat16 to have the engine keep 16 bit"});

@@ -10,10 +10,8 @@
 
 namespace plimsoll::memory {
 
-/// The type that `--kv-cache-dtype` asks for. `auto`: the model's own 16 bit type, else bf16. All forms of fp8
-/// take a byte.
-/// Errors: kUsage for a name that is none.
-/// Source: docs/formulas/kv_cache.md, section 1.
+/// The type that `--kv-cache-dtype` asks for. `auto`: the model's own 16 bit type, else bf16. All forms of
+/// fp8 take a byte. Errors: kUsage for a name that is none. Source: docs/formulas/kv_cache.md, section 1.
 Result<DType> kv_dtype(std::string_view asked, const model::ModelSpec& spec);
 
 }  // namespace plimsoll::memory

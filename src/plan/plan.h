@@ -23,8 +23,8 @@ struct Model {
   std::string source;  // as asked for: a path or org/name
   std::string title;   // for people; may be the source
   model::ModelSpec spec;
-  std::optional<Bytes> stored_weights;  // tensor bytes from headers; absent when there are no weight files
-  std::int64_t default_length = 0;      // of requests where no flag says otherwise; 0: the spec's context
+  std::optional<Bytes> stored_weights;    // tensor bytes from headers; absent when there are no weight files
+  std::int64_t default_length = 0;        // of requests where no flag says otherwise; 0: the spec's context
   std::optional<Bytes> declared_weights;  // what a checkpoint takes that is stored as the config declares
 };
 

@@ -93,8 +93,7 @@ Result<Row> make_simple_row(const Question& question) {
         "--kv-cache-memory-bytes, --num-gpu-blocks-override", "leave it out, or plan with --engine plimsoll");
   const Target& target = *question.target;
   const std::int64_t gpus = target.count;
-  PLIMSOLL_TRY(const DType dtype,
-               memory::kv_dtype(question.settings.kv_cache_dtype, model.spec));
+  PLIMSOLL_TRY(const DType dtype, memory::kv_dtype(question.settings.kv_cache_dtype, model.spec));
   if (question.is_split)
     if (auto fault = layout_fault(model.spec, gpus))
       return impossible_row(question, short_name(dtype), *fault);

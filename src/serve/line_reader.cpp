@@ -6,7 +6,10 @@
 namespace plimsoll::serve {
 
 LineReader::LineReader(std::istream& in, std::size_t ahead)
-    : in_(in), ahead_(std::max<std::size_t>(1, ahead)), thread_([this] { run(); }) {}
+    : in_(in), ahead_(std::max<std::size_t>(1, ahead)) {
+  in_.tie(nullptr);  // std::cin is tied to std::cout: each read would flush it while another thread writes
+  thread_ = std::thread([this] { run(); });
+}
 
 LineReader::~LineReader() {
   {

@@ -117,7 +117,7 @@ TEST(ModelCases, Case13RotaryBaseInEitherPlace) {
     EXPECT_EQ(report.spec->declared_dtype, DType::kBF16);
     return dump(to_json(report)["context"]["rope"]);
   };
-  EXPECT_EQ(rope("new"), R"({"type":"default","theta":5e+05,"factor":1.0})");
+  EXPECT_EQ(rope("new"), R"({"type":"default","theta":500000.0,"factor":1.0})");
   EXPECT_EQ(rope("old"), rope("new"));
   EXPECT_EQ(rope("none"), R"({"type":"default","theta":10000.0,"factor":1.0})");
   EXPECT_EQ(rope("linear"), R"({"type":"linear","theta":20000.0,"factor":2.0})");

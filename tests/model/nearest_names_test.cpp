@@ -28,7 +28,7 @@ TEST(NearestNames, AreAllThatAnUnknownArchitectureIsTold) {
   const auto spec = read_spec(*config, "config.json");
   ASSERT_FALSE(spec);
   EXPECT_EQ(spec.error().code, ErrorCode::kUnsupported);
-  EXPECT_NE(spec.error().message.find("Ministral3ForCausalLM"), std::string::npos) << spec.error().message;
+  EXPECT_NE(spec.error().message.find("Mistral4ForCausalLM"), std::string::npos) << spec.error().message;
   EXPECT_LT(spec.error().message.size(), 250U);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every model of the built-in catalogue is one that plan can start from.
+#include "facts/catalogue.h"
+
 #include <gtest/gtest.h>
 
-#include "facts/catalogue.h"
 #include "plan/plan.h"
 
 namespace plimsoll::plan {

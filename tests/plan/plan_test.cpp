@@ -245,6 +245,7 @@ TEST(Plan, AModelWithoutALengthIsTheConfigsFault) {
   auto request = request_for("any", "24GB");
   request.models.front().spec.native_context_tokens = 0;
   request.models.front().spec.extended_context_tokens = 0;
+  request.models.front().default_length = 0;
   const auto plan = make_plan(request);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, ErrorCode::kMalformed);
