@@ -92,6 +92,11 @@ class Artifact {
   /// generation_config.json, tokenizer_config.json, ... of the folder by file name; null when absent or
   /// unreadable. Small JSON files (<= 64 MiB) only. Read on demand, cached.
   virtual const Json& json_file(std::string_view name) const = 0;
+  /// Why json_file(name) is null although the file is there; nothing when it was read, or is absent.
+  virtual std::optional<Error> json_file_error(std::string_view name) const {
+    (void)name;
+    return std::nullopt;
+  }
   /// Any other small text file of the folder (chat_template.jinja). Errors: kMalformed when absent or too
   /// large.
   virtual Result<std::string> text_file(std::string_view name) const = 0;
@@ -106,6 +111,8 @@ class Artifact {
   /// The bytes of `part`, which data() gave, are not needed now: they stay readable, but need not stay in
   /// memory. For readers of whole models.
   virtual void release(std::span<const std::byte> part) const { (void)part; }
+  /// Weights files that have become shorter since they were opened: what they lost reads as zeros.
+  virtual std::vector<std::string> cut_files() const { return {}; }
 
   /// metadata.total_size of the folder's shard index; nothing without one.
   virtual std::optional<std::int64_t> index_total_size_bytes() const { return std::nullopt; }

@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "artifact/json_scan.h"
+
 namespace plimsoll::artifact {
 namespace {
 
@@ -60,6 +62,27 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
   return std::any_of(starts.begin(), starts.end(), [&](auto start) { return text.starts_with(start); });
 }
 
+// Calls visit(key, text of the value) for the members of an object, as far as it is JSON.
+template <class Visit>
+void for_each_member(std::string_view object, const Visit& visit) {
+  constexpr int kMaxDepth = 200;  // as the reader of trees
+  JsonScan scan(object, true);
+  if (scan.peek() != '{' || !scan.take('{')) return;
+  do {
+    std::string key;
+    scan.skip_space();
+    if (const auto plain = scan.plain_string())
+      key = *plain;
+    else if (!scan.string(key))
+      return;
+    if (!scan.take(':')) return;
+    scan.skip_space();
+    const auto value = scan.value(kMaxDepth);
+    if (!value) return;
+    visit(key, *value);
+  } while (scan.take(','));
+}
+
 }  // namespace
 
 std::string_view as_text(std::span<const std::byte> bytes) {
@@ -107,6 +130,21 @@ std::optional<Finding> foreign_content(std::span<const std::byte> bytes, std::st
     return finding;
   }
   return std::nullopt;
+}
+
+bool holds_tokenizer(std::span<const std::byte> bytes) {
+  std::string_view text = as_text(bytes);
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  bool has_model = false, has_list = false, has_config = false;
+  for_each_member(text, [&](std::string_view key, std::string_view value) {
+    if (key == "vocab") has_list = value.starts_with('[');
+    if (key == "config") has_config = value.starts_with('{');
+    if (key != "model" || !value.starts_with('{')) return;
+    for_each_member(value, [&](std::string_view inner, std::string_view vocab) {
+      if (inner == "vocab") has_model = vocab.starts_with('{') || vocab.starts_with('[');
+    });
+  });
+  return has_model || (has_list && has_config);
 }
 
 FileRole role_of(std::string_view path) {

@@ -27,6 +27,10 @@ bool is_lfs_pointer(std::span<const std::byte> bytes);
 /// True when the bytes begin as a Python pickle does, bare or inside a zip archive.
 bool looks_like_pickle(std::span<const std::byte> bytes);
 
+/// True for the JSON text of a tokenizer, in the form of `tokenizers` or of Tekken. Looks at keys, builds
+/// nothing.
+bool holds_tokenizer(std::span<const std::byte> bytes);
+
 /// What a file of this name is for. `path` is relative to the model root.
 FileRole role_of(std::string_view path);
 

@@ -20,7 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 4;
-constexpr int kMaxEntries = 20'000;
+constexpr int kMaxEntries = 20'000;  // that are all listed
+constexpr int kMostEntries = 1'000'000;
+constexpr std::size_t kMaxFiles = 100'000;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 bool starts_below(const fs::path& path, const fs::path& folder) {
@@ -36,6 +38,26 @@ fs::path allowed_root(const std::string& folder) {
   return real.parent_path().filename() == "snapshots" ? real.parent_path().parent_path() : real;
 }
 
+// Names that readers look for: something else in the place of such a file has to be told.
+bool matters(std::string_view path) {
+  const FileRole role = role_of(path);
+  return role != FileRole::kOther && role != FileRole::kCode && role != FileRole::kLicense &&
+         role != FileRole::kReadme;
+}
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a named pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "no regular file";
+}
+
+void note_no_file(const std::string& relative, mode_t mode, FolderListing& listing) {
+  // Folders of components are called "tokenizer": for them only names with an ending count.
+  if (matters(relative) && (!S_ISDIR(mode) || fs::path(relative).has_extension()))
+    listing.no_files.push_back({relative, std::string(kind_of(mode))});
+}
+
 void list_entry(const fs::directory_entry& entry, const std::string& relative, const fs::path& allowed,
                 FolderListing& listing) {
   std::error_code error;
@@ -45,7 +67,7 @@ void list_entry(const fs::directory_entry& entry, const std::string& relative, c
     if (is_link) listing.dangling.push_back(relative);
     return;
   }
-  if (!S_ISREG(status.st_mode)) return;
+  if (!S_ISREG(status.st_mode)) return note_no_file(relative, status.st_mode, listing);
   if (is_link) {
     const fs::path target = fs::canonical(entry.path(), error);
     if (!error && !starts_below(target, allowed)) listing.outside.push_back(relative);
@@ -102,19 +124,24 @@ FolderListing list_folder(const std::string& folder) {
   std::error_code error;
   // Folder links are not followed, so a link to a parent cannot make the walk endless.
   fs::recursive_directory_iterator walk(folder, fs::directory_options::skip_permission_denied, error);
-  for (int seen = 0; !error && walk != fs::recursive_directory_iterator() && seen < kMaxEntries;
+  for (int seen = 0; !error && walk != fs::recursive_directory_iterator() && seen < kMostEntries;
        walk.increment(error), ++seen) {
     const fs::path& path = walk->path();
+    // The walk puts its own names behind the folder's.
+    std::string relative = path.native().substr(folder.size());
+    if (relative.starts_with('/')) relative.erase(0, 1);
+    const bool is_listed = (seen < kMaxEntries || matters(relative)) && listing.files.size() < kMaxFiles;
     std::error_code ignored;
     if (walk->is_directory(ignored) && !walk->is_symlink(ignored)) {
       const std::string name = path.filename().string();
       if (name.starts_with('.') || walk.depth() + 1 >= kMaxDepth) walk.disable_recursion_pending();
+      note_no_file(relative, S_IFDIR, listing);
       continue;
     }
-    // The walk puts its own names behind the folder's.
-    std::string_view relative = std::string_view(path.native()).substr(folder.size());
-    if (relative.starts_with('/')) relative.remove_prefix(1);
-    list_entry(*walk, std::string(relative), allowed, listing);
+    if (is_listed)
+      list_entry(*walk, relative, allowed, listing);
+    else
+      ++listing.num_left_out;
   }
   std::sort(listing.files.begin(), listing.files.end(),
             [](const File& a, const File& b) { return a.path < b.path; });
@@ -145,12 +172,13 @@ HubPlace resolve_hub_cache(const std::string& folder) {
   return {folder, {}};
 }
 
-Result<JsonFile> read_json_with_bom(const std::string& path, std::int64_t max_bytes) {
+Result<JsonFile> read_json_with_bom(const std::string& path, std::int64_t max_bytes,
+                                    std::int64_t max_values) {
   PLIMSOLL_TRY(std::string text, read_file(path, max_bytes));
   JsonFile file;
   file.has_bom = text.starts_with(kByteOrderMark);
   if (file.has_bom) text.erase(0, kByteOrderMark.size());
-  auto value = parse_json(text, path);
+  auto value = parse_json(text, path, {.max_values = max_values});
   if (!value) return fail(with_place(std::move(value).error(), path, text));
   file.value = std::move(*value);
   return file;

@@ -21,8 +21,14 @@ struct FolderListing {
   std::vector<File> files;            // regular files, also through links, sorted by path
   std::vector<std::string> dangling;  // links whose target is missing
   std::vector<std::string> outside;   // links that leave the folder (and its hub cache)
+  struct NoFile {
+    std::string path, kind;  // kind: "a folder", "a named pipe", ...
+  };
+  std::vector<NoFile> no_files;   // what is no file under a name that has a role, as model.safetensors
+  std::int64_t num_left_out = 0;  // files of a folder too large to be listed whole
 };
-/// Lists a folder down to four levels; at most 20,000 entries are looked at.
+/// Lists a folder down to four levels. Of the first 20,000 entries all files are listed, of the next million
+/// only those whose name has a role.
 FolderListing list_folder(const std::string& folder);
 
 struct HubPlace {
@@ -38,8 +44,10 @@ struct JsonFile {
   bool has_bom = false;  // a UTF-8 byte order mark stood before the text
 };
 /// Reads a JSON file as loaders in practice do: a byte order mark is skipped.
-/// Errors: kMalformed as read_json_file; the sentence names line and column of a syntax error.
-Result<JsonFile> read_json_with_bom(const std::string& path, std::int64_t max_bytes);
+/// Errors: kMalformed as read_json_file, and for more than `max_values` values; the sentence names line and
+/// column of a syntax error.
+Result<JsonFile> read_json_with_bom(const std::string& path, std::int64_t max_bytes,
+                                    std::int64_t max_values = JsonReadOptions().max_values);
 
 /// JSON pointers of keys that stand twice in one object of `value`.
 std::vector<std::string> duplicate_keys(const Json& value);

@@ -51,7 +51,8 @@ class SetReader {
       return {};
     }
     GgufHeader header = read_gguf({mapped->bytes(), name, {}, &*mapped}, parts_.findings);
-    parts_.mappings.emplace(file, std::move(*mapped));
+    const bool is_first = parts_.mappings.emplace(file, std::move(*mapped)).second;
+    PLIMSOLL_CHECK(is_first, "names of tensors view the mapping, so that a part is read once");
     check_number(name, header);
     for (Tensor& tensor : header.tensors) tensor.file = file;
     has_readable_ |= header.is_readable;

@@ -11,9 +11,11 @@ namespace plimsoll::artifact {
 namespace {
 
 // A vocabulary of 262,144 tokens takes 1.3 M elements: tokens, scores, types and merges.
-constexpr std::int64_t kMaxElements = 1'400'000;      // kept over all arrays of the tokenizer
-constexpr std::int64_t kMaxElementsOfOther = 65'536;  // kept of one array that is not the tokenizer's
+constexpr std::int64_t kMaxElements = 1'400'000;        // kept over all arrays of the tokenizer
+constexpr std::int64_t kMaxElementsOfOther = 65'536;    // kept of one array that is not the tokenizer's
+constexpr std::int64_t kMaxElementsOfOthers = 400'000;  // kept over all arrays that are not the tokenizer's
 constexpr std::int64_t kMaxText = 16 * kMiB;       // of one string; some files carry a whole tokenizer.json
+constexpr std::int64_t kMaxTexts = 24 * kMiB;      // of all strings outside arrays
 constexpr std::int64_t kMaxArrayText = 48 * kMiB;  // of all strings in arrays
 constexpr std::int64_t kReleaseStep = 8 * kMiB;
 
@@ -139,10 +141,12 @@ bool GgufValues::read_bool(const std::string& key, Json& value) {
 bool GgufValues::read_string(const std::string& key, Json& value) {
   const auto text = read_text("the value of \"" + key + "\"");
   if (!text) return false;
-  if (static_cast<std::int64_t>(text->size()) > kMaxText)
+  const auto bytes = static_cast<std::int64_t>(text->size());
+  if (bytes > kMaxText || plain_text_bytes_ + bytes > kMaxTexts)
     tell_passed_over(key, fmt::format("a text of {} bytes", text->size()));
   else
     value = Json(*text);
+  if (value.is_string()) plain_text_bytes_ += bytes;
   return true;
 }
 
@@ -172,11 +176,13 @@ bool GgufValues::read_array(const std::string& key, Json& value) {
                     count, *least, cursor_.left()));
   const auto length = static_cast<std::int64_t>(count);
   const bool is_vocabulary = key.starts_with("tokenizer.");
-  if (is_vocabulary ? num_elements_ + length > kMaxElements : length > kMaxElementsOfOther) {
+  if (is_vocabulary
+          ? num_elements_ + length > kMaxElements
+          : length > kMaxElementsOfOther || num_elements_of_others_ + length > kMaxElementsOfOthers) {
     tell_passed_over(key, fmt::format("{} elements", length));
     return pass_over(element, length, *least, key);
   }
-  if (is_vocabulary) num_elements_ += length;
+  (is_vocabulary ? num_elements_ : num_elements_of_others_) += length;
   Json::Array items(static_cast<std::size_t>(count));
   for (Json& item : items) {
     if (element == GgufValueType::kString) {

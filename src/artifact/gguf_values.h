@@ -64,8 +64,10 @@ class GgufValues {
   ByteCursor& cursor_;
   FindingList& findings_;
   const MappedFile* mapping_;
-  std::int64_t num_elements_ = 0;  // kept, over all arrays
-  std::int64_t text_bytes_ = 0;    // kept, over all arrays of strings
+  std::int64_t num_elements_ = 0;  // kept, over all arrays of the tokenizer
+  std::int64_t num_elements_of_others_ = 0;
+  std::int64_t text_bytes_ = 0;        // kept, over all arrays of strings
+  std::int64_t plain_text_bytes_ = 0;  // kept, of strings outside arrays
   std::int64_t released_ = 0;
   bool is_v1_ = false;
   bool has_bool_finding_ = false;

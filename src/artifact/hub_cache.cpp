@@ -33,6 +33,13 @@ Status make_folder(const fs::path& folder) {
   return {};
 }
 
+// Only over a plain file, or where there is nothing: a pipe would wait for a reader, a device take the text.
+bool keep(const fs::path& path, std::string_view content) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  return (!fs::exists(status) || fs::is_regular_file(status)) && write_file(path.string(), content);
+}
+
 }  // namespace
 
 HubCache::HubCache(std::string root, std::string repo, bool uses_links)
@@ -72,7 +79,7 @@ void HubCache::set_ref(std::string_view revision, std::string_view commit) const
   if (is_commit(revision) || !is_safe_name(revision) || commit_of(revision) == commit) return;
   const fs::path path = folder_ + "/refs/" + std::string(revision);
   if (!make_folder(path.parent_path())) return;
-  if (!write_file(path.string(), commit)) log_debug("refs of the hub cache cannot be written");
+  if (!keep(path, commit)) log_debug("refs of the hub cache cannot be written");
 }
 
 std::optional<std::vector<HubFile>> HubCache::tree(std::string_view commit) const {
@@ -84,8 +91,14 @@ std::optional<std::vector<HubFile>> HubCache::tree(std::string_view commit) cons
 void HubCache::keep_tree(std::string_view commit, const std::vector<HubFile>& files) const {
   const std::string path = folder_ + "/trees/" + std::string(commit) + ".json";
   if (!make_folder(folder_ + "/trees")) return;
-  if (!write_file(path, dump_pretty(cached_tree(files), 1)))
+  if (!keep(path, dump_pretty(cached_tree(files), 1)))
     log_debug("the listing cannot be kept in the hub cache");
+}
+
+bool HubCache::forget_tree(std::string_view commit) const {
+  std::error_code error;
+  return is_commit(commit) && fs::remove(folder_ + "/trees/" + std::string(commit) + ".json", error) &&
+         !error;
 }
 
 bool HubCache::is_known_absent(std::string_view commit, std::string_view path) const {
@@ -97,8 +110,7 @@ bool HubCache::is_known_absent(std::string_view commit, std::string_view path) c
 void HubCache::note_absent(std::string_view commit, std::string_view path) const {
   if (!is_commit(commit) || !is_safe_name(path)) return;
   const fs::path place = folder_ + "/.no_exist/" + std::string(commit) + "/" + std::string(path);
-  if (make_folder(place.parent_path()) && !write_file(place.string(), ""))
-    log_debug("the hub cache cannot be written");
+  if (make_folder(place.parent_path()) && !keep(place, "")) log_debug("the hub cache cannot be written");
 }
 
 Status HubCache::prepare(std::string_view commit, std::string_view path) const {
@@ -107,7 +119,7 @@ Status HubCache::prepare(std::string_view commit, std::string_view path) const {
   PLIMSOLL_TRY_VOID(make_folder(folder_ + "/blobs"));
   std::error_code error;
   const std::string tag = root_ + "/CACHEDIR.TAG";
-  if (!fs::exists(tag, error) && !write_file(tag, kCacheTag)) log_debug("CACHEDIR.TAG cannot be written");
+  if (!fs::exists(tag, error) && !keep(tag, kCacheTag)) log_debug("CACHEDIR.TAG cannot be written");
   return {};
 }
 
@@ -131,12 +143,15 @@ Status HubCache::show(std::string_view commit, std::string_view path, std::strin
     fs::remove(fresh, ignored);
     log_debug("no link could be made in the hub cache: " + error.message());
   }
-  // A blob that was there before may be shown elsewhere too.
-  if (is_new)
-    fs::rename(source, place, error);
-  else
-    fs::copy_file(source, place, fs::copy_options::overwrite_existing, error);
-  if (error && !fs::exists(place, error))
+  error.clear();
+  // A blob that was there before may be shown elsewhere too. Copied under a name of its own first: a copy
+  // that a full disk ends is never seen.
+  const fs::path fresh = place.string() + ".copy." + std::string(etag.substr(0, 8));
+  if (!is_new) fs::copy_file(source, fresh, fs::copy_options::overwrite_existing, error);
+  if (!error) fs::rename(is_new ? source : fresh, place, error);
+  std::error_code ignored;
+  if (error && !is_new) fs::remove(fresh, ignored);
+  if (error)
     return fail(ErrorCode::kUsage, "the file cannot be put into its snapshot: " + error.message(),
                 place.string(), "make the cache writable, or name another with HF_HUB_CACHE");
   return {};

@@ -75,6 +75,12 @@ bool is_here(const Artifact& artifact, const File& file) {
   return !is_large && file.path.find('/') == std::string::npos;
 }
 
+// What decides how a model behaves, config and tokenizer and template, is read in a moment.
+bool is_small(const File& file) {
+  constexpr std::int64_t kSmall = 64 * kMiB;
+  return file.role != FileRole::kWeights && file.bytes.value <= kSmall;
+}
+
 std::string path_of(const Artifact& artifact, const File& file) {
   std::error_code error;
   if (!std::filesystem::is_directory(artifact.root(), error)) return artifact.root();
@@ -171,7 +177,7 @@ Findings check_lock(const LockRecord& record, const Artifact& artifact, bool rea
     }
     if (locked.sha256.empty()) continue;
     std::string digest = file.sha256;
-    if (reads_files && is_here(artifact, file)) {
+    if ((reads_files || is_small(file)) && is_here(artifact, file)) {
       auto computed = digest_of_file(path_of(artifact, file), DigestKind::kSha256);
       digest = computed ? std::move(*computed) : "none: " + computed.error().message;
     }

@@ -47,7 +47,8 @@ Result<LockRecord> read_lock_file(const std::string& path);
 bool is_lock_file(const std::string& path);
 
 /// LOCK_MISMATCH for every locked file that the artifact lacks or that has another size, or another digest
-/// where one is known; with `reads_files` the digest of every file that is here is computed.
+/// where one is known; the digest of small files that are here is computed, with
+/// `reads_files` that of all files.
 Findings check_lock(const LockRecord& record, const Artifact& artifact, bool reads_files);
 
 /// SHA-256 of the chat template's text in a folder (chat_template.jinja, else tokenizer_config.json); empty

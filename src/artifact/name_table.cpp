@@ -23,6 +23,7 @@ void NameTable::reset(std::size_t count) {
   }
   slots_.assign(size, Slot{});
   mask_ = size - 1;
+  num_names_ = 0;
 }
 
 }  // namespace plimsoll::artifact

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace plimsoll::artifact {
 
 /// Chosen anew by each process, so that no file can be made whose names all fall into one slot.
@@ -41,7 +43,7 @@ inline std::uint64_t hash_of(std::string_view name) {
 
 class NameTable {
  public:
-  /// Empties the table and makes room for `count` names.
+  /// Empties the table and makes room for `count` names; more may not be given.
   void reset(std::size_t count);
 
   /// Remembers `number` for a name of this hash, unless one is there for which `is_same(number)` holds: then
@@ -51,6 +53,7 @@ class NameTable {
     std::size_t at = hash & mask_;
     for (; slots_[at].number != kFree; at = (at + 1) & mask_)
       if (slots_[at].tag == tag_of(hash) && is_same(slots_[at].number)) return slots_[at].number;
+    PLIMSOLL_CHECK(++num_names_ < slots_.size(), "a full table has no end of a search");
     slots_[at] = {tag_of(hash), number};
     return std::nullopt;
   }
@@ -74,6 +77,7 @@ class NameTable {
 
   std::vector<Slot> slots_;  // a power of two, at most half full
   std::size_t mask_ = 0;
+  std::size_t num_names_ = 0;
 };
 
 }  // namespace plimsoll::artifact

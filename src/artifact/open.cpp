@@ -18,7 +18,6 @@
 #include "artifact/open_folder.h"
 #include "artifact/store.h"
 #include "artifact/weights_files.h"
-#include "base/json_view.h"
 #include "base/mapped_file.h"
 
 namespace plimsoll::artifact {
@@ -26,8 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxConfigBytes = 4 * kMiB;  // the longest published ones have some 300 KB
-constexpr std::int64_t kMaxPointerBytes = 1024;     // pointers have about 130
+constexpr std::int64_t kMaxConfigBytes = 2 * kMiB;  // the longest published ones have some 300 KB
+constexpr std::int64_t kMaxConfigValues = 200'000;
+constexpr std::int64_t kMaxTokenizerBytes = 128 * kMiB;  // the longest published ones have some 35 MB
+constexpr std::int64_t kMaxPointerBytes = 1024;          // pointers have about 130
 constexpr std::string_view kOllama = "ollama:";
 constexpr const char* kTaken =
     "give a model folder, a .gguf file, a config.json, a tokenizer file, a lock record, ollama:NAME, or "
@@ -75,7 +76,7 @@ bool has_pointer_finding(const ArtifactParts& parts, const std::string& name) {
 void read_folder_config(ArtifactParts& parts) {
   const std::string name = "config.json";
   if (find_file(parts.files, name) < 0) return;
-  auto file = read_json_with_bom(parts.folder + "/" + name, kMaxConfigBytes);
+  auto file = read_json_with_bom(parts.folder + "/" + name, kMaxConfigBytes, kMaxConfigValues);
   if (has_pointer_finding(parts, name)) return;
   if (!file || !file->value.is_object()) {
     const std::string where = file ? name : file.error().where;
@@ -89,16 +90,38 @@ void read_folder_config(ArtifactParts& parts) {
   take_config(std::move(*file), name, parts);
 }
 
+bool is_told_unreadable(const ArtifactParts& parts, std::string_view name) {
+  return std::any_of(parts.findings.begin(), parts.findings.end(), [&](const Finding& finding) {
+    return finding.id == "FILE_UNREADABLE" && finding.where == name;
+  });
+}
+
+// A header that lists nothing, or an index: the files read, and there is no model in them.
+void note_empty(ArtifactParts& parts) {
+  const bool is_faulty =
+      std::any_of(parts.findings.begin(), parts.findings.end(),
+                  [](const Finding& finding) { return finding.level == FindingLevel::kError; });
+  if (parts.form != Form::kSafetensors || !parts.tensors.empty() || is_faulty) return;
+  const auto file = std::find_if(parts.files.begin(), parts.files.end(), [](const File& f) {
+    return f.role == FileRole::kWeights || f.role == FileRole::kIndex;
+  });
+  add(parts, "WEIGHTS_EMPTY", FindingLevel::kError, FindingKind::kMalformed,
+      file == parts.files.end() ? "" : file->path, "the weights files hold no tensor; the model has none",
+      "download the weights again");
+}
+
 void note_missing(ArtifactParts& parts) {
   using enum FindingLevel;
   const bool has_config = find_file(parts.files, "config.json") >= 0;
-  if (parts.form == Form::kSafetensors && !has_config)
+  if (parts.form == Form::kSafetensors && !has_config && !is_told_unreadable(parts, "config.json"))
     add(parts, "CFG_MISSING", kError, FindingKind::kCheckFailed, "config.json",
         "the folder has weights but no config.json: nothing says what model they are",
         "download config.json");
   const bool has_weights_finding =
-      std::any_of(parts.findings.begin(), parts.findings.end(),
-                  [](const Finding& f) { return f.id.starts_with("PICKLE_") || f.id == "LINK_DANGLING"; });
+      std::any_of(parts.findings.begin(), parts.findings.end(), [](const Finding& f) {
+        return f.id.starts_with("PICKLE_") || f.id == "LINK_DANGLING" ||
+               (f.id == "FILE_UNREADABLE" && role_of(f.where) == FileRole::kWeights);
+      });
   if (parts.form == Form::kConfigOnly && !has_weights_finding)
     add(parts, "WEIGHTS_ABSENT", kInfo, FindingKind::kCheckFailed, "config.json",
         "there are no weights here; sizes are computed from the config");
@@ -121,6 +144,17 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
   for (const std::string& link : listing.outside)
     add(parts, "LINK_OUTSIDE", FindingLevel::kInfo, FindingKind::kCheckFailed, link,
         "this link leads out of the model folder");
+  for (const auto& [path, kind] : listing.no_files)
+    add(parts, "FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
+        fmt::format("this is {} under the name of a file that loaders read", kind),
+        "put the file itself in its place");
+  if (listing.num_left_out > 0)
+    add(parts, "FOLDER_TOO_LARGE", FindingLevel::kWarning, FindingKind::kCheckFailed, "",
+        fmt::format(
+            "the folder has too many files to be listed whole: {} without a name that loaders look for "
+            "are left out",
+            listing.num_left_out),
+        "keep the model in a folder of its own");
   const bool has_config = find_file(parts.files, "config.json") >= 0;
   const bool has_tokenizer = std::any_of(parts.files.begin(), parts.files.end(),
                                          [](const File& f) { return f.role == FileRole::kTokenizer; });
@@ -128,6 +162,7 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
   note_pointers(parts);
   read_folder_weights(parts);
   if (parts.form != Form::kGguf) read_folder_config(parts);
+  note_empty(parts);
   note_missing(parts);
   const bool has_anything = has_config || has_tokenizer || !parts.findings.empty() || !parts.mappings.empty();
   if (!has_anything || (parts.form == Form::kConfigOnly && !has_config && parts.findings.size() == 1 &&
@@ -143,14 +178,10 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
 
 namespace {
 
-// Looked at without a tree: tokenizers are the largest JSON files there are.
-Result<bool> holds_tokenizer(const std::string& path) {
-  PLIMSOLL_TRY(std::string text, read_file(path, 256 * kMiB));
-  const auto document = JsonDocument::parse(std::move(text), path);
-  if (!document) return false;  // the reader of configs says what is wrong
-  const JsonView root = document->root();
-  return (root["model"].is_object() && !root["model"]["vocab"].is_null()) ||
-         (root["vocab"].is_array() && root["config"].is_object());
+// Looked at through a mapping, without a tree: tokenizers are the largest JSON files there are.
+Result<bool> is_tokenizer_file(const std::string& path) {
+  PLIMSOLL_TRY(const MappedFile mapped, MappedFile::open(path));
+  return holds_tokenizer(mapped.bytes());
 }
 
 Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std::int64_t size) {
@@ -175,13 +206,18 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
   if (!name.ends_with(".json"))
     return fail(ErrorCode::kMalformed, "opening a model: this file is none that is taken as one", model,
                 kTaken);
-  PLIMSOLL_TRY(const bool is_tokenizer, holds_tokenizer(model));
+  if (size > kMaxTokenizerBytes)
+    return fail(ErrorCode::kMalformed,
+                fmt::format("opening a model: the file has {} bytes, and no config or tokenizer more than {}",
+                            size, kMaxTokenizerBytes),
+                model, kTaken);
+  PLIMSOLL_TRY(const bool is_tokenizer, is_tokenizer_file(model));
   if (is_tokenizer) {
     parts.form = Form::kTokenizerOnly;
     parts.files.front().role = FileRole::kTokenizer;
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
-  PLIMSOLL_TRY(JsonFile file, read_json_with_bom(model, 256 * kMiB));
+  PLIMSOLL_TRY(JsonFile file, read_json_with_bom(model, kMaxConfigBytes, kMaxConfigValues));
   if (!file.value.is_object())
     return fail(ErrorCode::kMalformed, "opening a model: the file holds JSON, but not an object", model,
                 kTaken);

@@ -48,7 +48,7 @@ Opened open_with_lock(const std::string& model, const OpenOptions& options) {
   if (model.empty() || is_lock_file(model)) return open_locked(record, options);
   if (exists(model)) return held_against(record, open_path(model), options);
   const auto id = parse_hub_id(model);
-  if (!id) return open_path(model);
+  if (!id) return held_against(record, open_path(model), options);
   const bool is_other_commit = is_commit(id->revision) && id->revision != record.commit;
   if (id->repo == record.repo && !is_other_commit) return open_locked(record, options);
   return fail(ErrorCode::kNo,

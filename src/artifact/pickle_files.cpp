@@ -66,7 +66,16 @@ class PickleFiles {
     const auto bytes = mapped->bytes();
     if (!looks_like_pickle(bytes)) {
       auto foreign = foreign_content(bytes, name);  // a pointer in place of the only weights
-      if (foreign && !has_weights_) parts_.findings.push_back(std::move(*foreign));
+      if (has_weights_) return;
+      if (foreign)
+        parts_.findings.push_back(std::move(*foreign));
+      else if (name.starts_with("pytorch_model") || name.starts_with("consolidated"))
+        add("PICKLE_DAMAGED", FindingLevel::kError, FindingKind::kMalformed, name,
+            fmt::format(
+                "the file of {} bytes is under the name of a checkpoint of PyTorch, and neither a zip "
+                "archive nor a pickle",
+                bytes.size()),
+            "download the file again");
       return;
     }
     Archive archive{name, looks_like_zip(bytes), 0, 0};

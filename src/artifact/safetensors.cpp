@@ -70,7 +70,8 @@ class Reader {
     const std::size_t most = std::min(text_.size() / kLeastEntry + 1, kMaxTensors);
     names_.clear();
     names_.reserve(most);
-    table_.reset(most);
+    table_room_ = most;
+    table_.reset(table_room_);
     if (header_.tensors.capacity() - first_ >= most) return;
     const std::size_t room = first_ + std::max(most, num_files > 1 ? kMaxRoom : 0);
     header_.tensors.reserve(room);
@@ -162,6 +163,7 @@ class Reader {
     }
     if (!scan.take(':')) return false;
     const std::uint64_t hash = hash_of(name);
+    if (names_.size() == table_room_) enlarge_table();
     const bool is_new = !table_.insert(hash, static_cast<std::uint32_t>(names_.size()),
                                        [&](std::uint32_t other) { return names_[other] == name; });
     names_.push_back(name);
@@ -190,6 +192,15 @@ class Reader {
       header_.hashes.push_back(hash);
     }
     return true;
+  }
+
+  // Members that are no tensors may be shorter than any tensor's entry, and then there are more than
+  // foreseen.
+  void enlarge_table() {
+    table_room_ = std::min(2 * table_room_, kMaxTensors);
+    table_.reset(table_room_);
+    for (std::uint32_t i = 0; i < names_.size(); ++i)
+      table_.insert(hash_of(names_[i]), i, [&](std::uint32_t other) { return names_[other] == names_[i]; });
   }
 
   bool read_metadata(JsonScan& scan) {
@@ -277,6 +288,7 @@ class Reader {
   std::size_t released_ = 0;
   std::vector<std::string_view>& names_;
   NameTable& table_;
+  std::size_t table_room_ = 0;  // names that it was made for
   PlainEntries entries_;
   // Holes mean nothing when a tensor was left out, or cut short, because of a fault of its own.
   bool has_left_out_ = false;

@@ -6,12 +6,20 @@
 #include <utility>
 
 #include "artifact/folder.h"
+#include "artifact/weights_files.h"
 #include "base/hash.h"
 
 namespace plimsoll::artifact {
 namespace {
 
 constexpr std::int64_t kMaxSmallFile = 64 * kMiB;
+
+/// What a JSON file may have at most: trees take some 50 bytes for each value.
+struct JsonLimits {
+  std::int64_t max_bytes, max_values;
+};
+constexpr JsonLimits kOfTokenizers{kMaxSmallFile, 4'000'000};  // the largest published ones have 2 million
+constexpr JsonLimits kOfOthers{16 * kMiB, 500'000};            // settings; added tokens by the thousand
 
 }  // namespace
 
@@ -23,19 +31,43 @@ const Tensor* StoredArtifact::find(std::string_view name) const {
   return found ? &parts_.tensors[*found] : nullptr;
 }
 
+std::vector<std::string> StoredArtifact::cut_files() const {
+  std::vector<std::string> paths;
+  for (const auto& [file, mapping] : parts_.mappings)
+    if (mapping.was_cut()) paths.push_back(parts_.files[static_cast<std::size_t>(file)].path);
+  return paths;
+}
+
 void StoredArtifact::release(std::span<const std::byte> part) const {
   for (const auto& [_, mapping] : parts_.mappings) mapping.release(part);
 }
 
-const Json& StoredArtifact::json_file(std::string_view name) const {
+const StoredArtifact::ReadJson& StoredArtifact::read_json(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = json_files_.find(name); found != json_files_.end()) return *found->second;
-  auto value = std::make_unique<Json>();
-  if (!parts_.folder.empty() && is_inside(name)) {
-    auto read = read_json_with_bom(parts_.folder + "/" + std::string(name), kMaxSmallFile);
-    if (read) *value = std::move(read->value);
+  auto file = std::make_unique<ReadJson>();
+  if (!parts_.folder.empty() && is_inside(name) && find_file(parts_.files, name) >= 0) {
+    const JsonLimits& limits = name == "tokenizer.json" ? kOfTokenizers : kOfOthers;
+    auto read =
+        read_json_with_bom(parts_.folder + "/" + std::string(name), limits.max_bytes, limits.max_values);
+    if (read) {
+      file->value = std::move(read->value);
+    } else {
+      file->error = std::move(read).error();
+      // Its place below the model's folder, as findings have it.
+      const std::string start = parts_.folder + "/";
+      if (file->error->where.starts_with(start)) file->error->where.erase(0, start.size());
+    }
   }
-  return *json_files_.emplace(std::string(name), std::move(value)).first->second;
+  return *json_files_.emplace(std::string(name), std::move(file)).first->second;
+}
+
+const Json& StoredArtifact::json_file(std::string_view name) const {
+  return read_json(name).value;
+}
+
+std::optional<Error> StoredArtifact::json_file_error(std::string_view name) const {
+  return read_json(name).error;
 }
 
 Result<std::string> StoredArtifact::text_file(std::string_view name) const {

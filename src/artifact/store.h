@@ -46,9 +46,11 @@ class StoredArtifact final : public Artifact {
   std::string commit() const override { return parts_.commit; }
   const Json& config() const override { return parts_.config; }
   const Json& json_file(std::string_view name) const override;
+  std::optional<Error> json_file_error(std::string_view name) const override;
   Result<std::string> text_file(std::string_view name) const override;
   Result<std::span<const std::byte>> data(const Tensor& tensor) const override;
   void release(std::span<const std::byte> part) const override;
+  std::vector<std::string> cut_files() const override;
   std::optional<std::int64_t> index_total_size_bytes() const override {
     return parts_.index_total_size_bytes;
   }
@@ -57,9 +59,15 @@ class StoredArtifact final : public Artifact {
   void check_digests(Findings& findings) const;
 
  private:
+  struct ReadJson {
+    Json value;
+    std::optional<Error> error;
+  };
+  const ReadJson& read_json(std::string_view name) const;
+
   const ArtifactParts parts_;
   mutable std::mutex mutex_;  // guards json_files_
-  mutable std::map<std::string, std::unique_ptr<Json>, std::less<>> json_files_;
+  mutable std::map<std::string, std::unique_ptr<ReadJson>, std::less<>> json_files_;
 };
 
 }  // namespace plimsoll::artifact

@@ -102,7 +102,7 @@ void note_other_sets(const std::vector<std::string>& taken, ArtifactParts& parts
     if (const std::size_t slash = file.path.find('/'); slash != std::string::npos) {
       Below& below = folders[file.path.substr(0, slash)];
       ++below.files;
-      below.bytes += file.bytes.value;
+      below.bytes = checked_sum(below.bytes, file.bytes.value).value_or(below.bytes);
     } else if (is_model_name(file.path) && !std::binary_search(taken.begin(), taken.end(), file.path)) {
       tell(file.path, fmt::format("{} with {} bytes is", file.path, file.bytes.value));
     }
@@ -145,9 +145,8 @@ void note_ambiguous(ArtifactParts& parts) {
        "the folder has both model.safetensors and an index; the single file is taken, as "
        "transformers does, and the shards are not counted",
        "remove one of the two sets"});
-  Findings ignored;
   if (const auto index =
-          read_index_text(parts.folder + "/" + std::string(kIndex), std::string(kIndex), ignored))
+          read_index_text(parts.folder + "/" + std::string(kIndex), std::string(kIndex), parts.findings))
     parts.index_total_size_bytes = index->total_size.as_integer();
 }
 

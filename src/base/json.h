@@ -95,13 +95,14 @@ class Json {
 };
 
 struct JsonReadOptions {
-  int max_depth = 200;               // nesting beyond it is refused
-  bool allow_bare_constants = true;  // NaN, Infinity, -Infinity as Python's json writes them
+  int max_depth = 200;                   // nesting beyond it is refused
+  std::int64_t max_values = 50'000'000;  // a tree takes some 50 bytes for each; more are refused
+  bool allow_bare_constants = true;      // NaN, Infinity, -Infinity as Python's json writes them
 };
 
 /// Parses one JSON document. Integers beyond 64 bits become doubles (1e30 in tokenizer configs).
 /// Errors: kMalformed with `source` and the byte offset or the reason: not UTF-8, bad syntax, trailing text,
-/// too deep.
+/// too deep, too many values.
 Result<Json> parse_json(std::string_view text, std::string_view source, const JsonReadOptions& options = {});
 
 /// Reads and parses a file. Errors: kMalformed when absent, unreadable, larger than `max_bytes`, or not JSON.

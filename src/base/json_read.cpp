@@ -20,6 +20,8 @@ struct Reader {
   std::string_view source;
   std::string_view text;
   int max_depth;
+  std::int64_t max_values;
+  std::int64_t num_values = 0;
 
   tl::unexpected<Error> malformed(std::string reason, const char* at = nullptr) const {
     std::string where(source);
@@ -57,7 +59,7 @@ struct Reader {
     return Json(value);
   }
 
-  Result<Json> object(ondemand::object object, int depth) const {
+  Result<Json> object(ondemand::object object, int depth) {
     Json::Object members;
     for (auto field : object) {
       std::string_view key;
@@ -71,7 +73,7 @@ struct Reader {
     return Json(std::move(members));
   }
 
-  Result<Json> array(ondemand::array array, int depth) const {
+  Result<Json> array(ondemand::array array, int depth) {
     Json::Array items;
     for (auto element : array) {
       ondemand::value child;
@@ -82,7 +84,9 @@ struct Reader {
     return Json(std::move(items));
   }
 
-  Result<Json> value(ondemand::value& value, int depth) const {
+  Result<Json> value(ondemand::value& value, int depth) {
+    if (++num_values > max_values)
+      return malformed("more than " + std::to_string(max_values) + " values, which no such file has");
     if (depth > max_depth) return malformed("nested deeper than " + std::to_string(max_depth));
     ondemand::json_type type{};
     if (const auto error = value.type().get(type)) return malformed(simdjson::error_message(error));
@@ -151,7 +155,7 @@ Result<Json> parse_once(std::string_view text, std::string_view source, const Js
   simdjson::padded_string padded(text);
   ondemand::parser parser;
   ondemand::document document;
-  const Reader reader{source, std::string_view(padded), options.max_depth};
+  Reader reader{source, std::string_view(padded), options.max_depth, options.max_values};
   if (const auto error = parser.iterate(padded).get(document))
     return reader.malformed(simdjson::error_message(error));
   bool is_scalar = false;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mapping_watch.h"
 
 namespace plimsoll {
 namespace {
@@ -68,20 +69,33 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
     return fail(ErrorCode::kMalformed, std::string("cannot map the file: ") + std::strerror(errno), path);
   mapped.data_ = static_cast<const std::byte*>(data);
   mapped.size_ = static_cast<std::size_t>(size);
+  mapped.watch_ = watch_mapping(data, mapped.size_);
   return mapped;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      watch_(std::exchange(other.watch_, -1)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(watch_, other.watch_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
+  unwatch_mapping(watch_);
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+bool MappedFile::was_cut() const {
+  return was_mapping_cut(watch_);
+}
+
+bool MappedFile::any_was_cut() {
+  return was_any_mapping_cut();
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {

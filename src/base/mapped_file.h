@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files as bytes: mapped read-only (weights), or read whole with a limit (configs).
 // A MappedFile owns its mapping and is movable; its bytes stay at one address for its life and may be read by
-// any thread.
+// any thread. Opening the first one installs a handler of SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,18 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// True when the file became shorter while it was mapped and somebody read behind its new end: instead of a
+  /// SIGBUS, which would end the process, such bytes read as zeros from then on.
+  bool was_cut() const;
+  /// True when that happened to any file that this process ever mapped: results may rest on zeros.
+  static bool any_was_cut();
   /// `part` of bytes() is not needed now: it stays readable, its pages need not stay in memory.
   void release(std::span<const std::byte> part) const;
 
  private:
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  int watch_ = -1;  // in the table of mappings that the handler of SIGBUS looks through; -1: not in it
 };
 
 /// The whole file. Errors: kMalformed when absent, unreadable, no regular file, or larger than `max_bytes`.

@@ -59,6 +59,7 @@ int run_pull(PullFlags& flags) {
     return report_error(flags.common, {ErrorCode::kUsage, "pull takes a model or a lock record, not both",
                                        "--lock", "-o FILE writes a record; `pull FILE` pulls what it pins"});
   if (!flags.common.quiet) flags.options.progress = progress_lines();
+  flags.options.checks_all = !flags.common.output.empty();  // a record states what was seen
   auto pulled = artifact::pull(flags.options);
   if (!pulled) return report_error(flags.common, pulled.error());
   for (const Finding& finding : pulled->findings)

@@ -20,6 +20,7 @@
 #include "inspect/parallel_checks.h"
 #include "inspect/quantization.h"
 #include "inspect/revision_checks.h"
+#include "inspect/sidecar_checks.h"
 #include "inspect/sizes.h"
 #include "inspect/structure.h"
 #include "inspect/subject.h"
@@ -89,6 +90,7 @@ Status run_checks(const Subject& subject, Report& report) {
   measure_sizes(subject, report);
   check_declaration(subject, report);
   check_weights(subject, report);
+  check_sidecars(subject, report.findings);
   check_tokens(subject, report);
   read_multimodal(subject, report);
   PLIMSOLL_TRY_VOID(check_deployment(subject, report));
@@ -121,6 +123,11 @@ Result<Report> inspect(const std::string& model, const Options& options) {
   if (!options.tensor.empty()) {
     PLIMSOLL_TRY(report.tensor, tensor_statistics(*artifact, options.tensor));
   }
+  for (const std::string& path : artifact->cut_files())
+    report.findings.push_back({"FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
+                               "the file became shorter while it was read: what stood behind its new end was "
+                               "read as zeros",
+                               "look again when nothing writes to the file any more"});
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.level > b.level; });
   return report;

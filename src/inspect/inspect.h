@@ -22,15 +22,15 @@
 namespace plimsoll::inspect {
 
 struct Options {
-  bool is_deep = false;                         // --deep: read every tensor
-  bool lists_tensors = false;                   // --tensors
-  std::string tensor;                           // --tensor NAME: statistics of one
-  std::optional<std::int64_t> sequence_tokens;  // --max-model-len: length that bytes_per_sequence is for
-  std::string kv_cache_dtype = "auto";          // --kv-cache-dtype
-  std::optional<memory::Workload> workload;     // --workload: the traffic that is meant
-  std::string lock;                             // --lock: a record that the model is held against
-  std::string gpu;                              // --gpu NAME[:N]: environment[] for these
-  bool is_here = false;                         // --here: environment[] for this machine
+  bool is_deep = false;                              // --deep: read every tensor
+  bool lists_tensors = false;                        // --tensors
+  std::string tensor = {};                           // --tensor NAME: statistics of one
+  std::optional<std::int64_t> sequence_tokens = {};  // --max-model-len: length that bytes_per_sequence is for
+  std::string kv_cache_dtype = "auto";               // --kv-cache-dtype
+  std::optional<memory::Workload> workload = {};     // --workload: the traffic that is meant
+  std::string lock = {};                             // --lock: a record that the model is held against
+  std::string gpu = {};                              // --gpu NAME[:N]: environment[] for these
+  bool is_here = false;                              // --here: environment[] for this machine
 };
 
 struct Group {

@@ -248,12 +248,14 @@ Json check_templates(const Subject& subject, Findings& findings) {
   const auto& files = subject.artifact.files();
   const bool has_tokenizer = std::any_of(
       files.begin(), files.end(), [](const auto& file) { return file.path == "tokenizer_config.json"; });
+  // A file that cannot be read may have held one: that is told as a fault of the file.
+  const bool is_readable = subject.artifact.json_file("tokenizer_config.json").is_object();
   if (!sources.empty() && (!used || default_of(*used)->empty()))
     add_check(findings, "TMPL_NO_DEFAULT", FindingLevel::kWarning, place_of(sources.front().file),
               used ? "the chat template is empty: no word of a conversation reaches the model"
                    : "no chat template is the default one: conversations without tools cannot be served",
               "give one with --chat-template");
-  if (sources.empty() && has_tokenizer)
+  if (sources.empty() && has_tokenizer && is_readable)
     add_check(findings, "TMPL_MISSING", FindingLevel::kWarning, "tokenizer_config.json: /chat_template",
               "there is no chat template: /v1/completions can be served, /v1/chat/completions can not",
               "give one with --chat-template");

@@ -86,7 +86,9 @@ class Reader {
     if (!has_json) return;
     const Json& json = subject_.artifact.json_file(kFile);
     if (!json.is_object()) {
-      malformed(findings_, "TOK_JSON", kFile, "tokenizer.json is not valid JSON");
+      const auto error = subject_.artifact.json_file_error(kFile);
+      malformed(findings_, "TOK_JSON", error && !error->where.empty() ? error->where : std::string(kFile),
+                "tokenizer.json is not a JSON object" + (error ? ": " + error->message : std::string()));
       return;
     }
     const Json& model = json["model"];
@@ -104,6 +106,9 @@ class Reader {
       }
     }
     vocabulary_.is_known = vocabulary_.size > 0;
+    if (!vocabulary_.is_known)
+      malformed(findings_, "TOK_JSON", fmt::format("{}: /model/vocab", kFile),
+                "tokenizer.json has no vocabulary: nothing in it stands for an id");
   }
 
   // BPE and WordPiece map text to id; Unigram lists [text, score] in the order of the ids.

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "base/mapped_file.h"
 
 namespace plimsoll::serve {
 namespace {
@@ -110,21 +111,28 @@ void EngineLoop::run() {
       if (engine_.has_work()) {
         // Published before the step as well: a cancelled job's blocks are free now, not a step later.
         if (!commands.empty()) publish();
-        dispatch(engine_.step());
+        const auto outputs = engine_.step();
+        if (MappedFile::any_was_cut())
+          return give_up("a file of the weights became shorter while it was used");
+        dispatch(outputs);
       }
       publish();
     }
     fail_all(unavailable("the server is stopping", "server_stopping"));
   } catch (const std::exception& error) {
     // Memory that runs out inside a step ends the engine, not the process: /health tells.
-    log_warning(fmt::format("the engine failed: {}", error.what()));
-    {
-      const std::lock_guard lock(mutex_);
-      is_alive_ = false;
-    }
-    fail_all(unavailable("the engine has failed; restart the server", "engine_failed"));
-    idle_.notify_all();
+    give_up(error.what());
   }
+}
+
+void EngineLoop::give_up(std::string_view reason) {
+  log_warning(fmt::format("the engine failed: {}", reason));
+  {
+    const std::lock_guard lock(mutex_);
+    is_alive_ = false;
+  }
+  fail_all(unavailable("the engine has failed; restart the server", "engine_failed"));
+  idle_.notify_all();
 }
 
 void EngineLoop::apply(Command command) {

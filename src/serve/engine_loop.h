@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -89,6 +90,7 @@ class EngineLoop {
   };
 
   void run();
+  void give_up(std::string_view reason);
   void apply(Command command);
   void add(Job job, Clock::time_point arrival);
   void dispatch(const std::vector<engine::Output>& outputs);

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <unordered_map>
 
+#include "base/mapped_file.h"
 #include "serve/answer_json.h"
 #include "serve/choice_text.h"
 #include "serve/line_reader.h"
@@ -160,7 +161,15 @@ Json Line::answer() const {
 }
 
 void step(engine::Engine& engine, Line::Requests& requests) {
-  for (const engine::Output& output : engine.step()) {
+  const auto outputs = engine.step();
+  if (MappedFile::any_was_cut()) {  // then what came out is of no model
+    for (auto& [id, line] : requests)
+      line.first->fail({.status = 500,
+                        .message = "a file of the weights became shorter while it was used",
+                        .type = "server_error"});
+    return;
+  }
+  for (const engine::Output& output : outputs) {
     const auto found = requests.find(output.request);
     if (found == requests.end()) continue;
     const auto [line, index] = found->second;

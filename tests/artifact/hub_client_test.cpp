@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wire: redirects, the token, ranges, refusals, and files that arrive whole or not at all.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -339,6 +340,34 @@ TEST(HubClient, NobodyThereIsSaidSoon) {
   EXPECT_EQ(kind, Refusal::kNetwork);
   settings.endpoint = "ftp://x";
   EXPECT_EQ(HubClient(settings).json("/api/x", {"org/name", "", ""}).error().code, ErrorCode::kUsage);
+}
+
+TEST_F(Download, ADamagedSmallFileThatIsHereIsFetchedAgain) {
+  const HubFile small{"config.json", 5, "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0", {}, {}};
+  const auto get = [](const AskedRequest&) { return http_answer(200, {}, "hello"); };
+  ASSERT_TRUE(fetch(small, get));
+  ASSERT_TRUE(write_file(cache().file(kCommit, small.path), "wrong"));
+  ASSERT_TRUE(fetch(small, get));
+  EXPECT_EQ(arrived(small), "hello");
+}
+
+TEST_F(Download, ALinkInPlaceOfAPartIsNotWrittenThrough) {
+  const HubFile file = large_file();
+  const std::string victim = scratch.write("victim", "precious");
+  const std::string blob = cache().blob(file.etag());
+  std::filesystem::create_directories(std::filesystem::path(blob).parent_path());
+  std::filesystem::create_symlink(victim, blob + ".aaaaaaaa.incomplete");
+  ASSERT_TRUE(fetch(file, [](const AskedRequest& request) { return ranged(request, kContent); }));
+  EXPECT_EQ(read_file(victim).value_or(""), "precious");
+  EXPECT_EQ(arrived(file), kContent);
+}
+
+TEST_F(Download, ARefThatIsAPipeIsLeftAlone) {
+  const std::string refs = cache().folder() + "/refs";
+  std::filesystem::create_directories(refs);
+  ASSERT_EQ(::mkfifo((refs + "/main").c_str(), 0600), 0);
+  cache().set_ref("main", kCommit);  // once waited for a reader for ever
+  EXPECT_EQ(cache().commit_of("main"), "");
 }
 
 }  // namespace

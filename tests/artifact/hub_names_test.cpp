@@ -244,5 +244,12 @@ TEST(HubFiles, AHeaderWithoutItsLengthIsRebuiltFromTheFilesSize) {
   EXPECT_TRUE(safetensors_head(Json(3), 1000).empty());
 }
 
+TEST(HubNames, AUserInAnAddressIsNotShown) {
+  EXPECT_EQ(without_user("http://me:secret@host:1/x"), "http://host:1/x");
+  EXPECT_EQ(without_user("me:secret@host"), "host");
+  EXPECT_EQ(without_user("http://a@b:secret@host"), "http://host");
+  EXPECT_EQ(without_user("https://host/a@b"), "https://host/a@b");
+}
+
 }  // namespace
 }  // namespace plimsoll::artifact

@@ -120,10 +120,17 @@ TEST(Lock, AnotherContentOfTheSameSizeShowsWhenFilesAreRead) {
   std::string other = kConfig;
   other[other.size() - 2] = '9';
   folder.write("config.json", other);
-  EXPECT_TRUE(held(folder, record(), false).empty());
-  const Findings findings = held(folder, record(), true);
-  ASSERT_EQ(findings.size(), 1u);
-  EXPECT_NE(findings[0].message.find(sha256(other)), std::string::npos);
+  for (const bool reads_files : {false, true}) {  // config.json is small: always read
+    const Findings findings = held(folder, record(), reads_files);
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_NE(findings[0].message.find(sha256(other)), std::string::npos);
+  }
+  LockRecord lock = record();
+  lock.files = {{"model.safetensors", 3, sha256("abc")}};
+  folder.write("config.json", kConfig);
+  folder.write("model.safetensors", "abd");
+  EXPECT_TRUE(held(folder, lock, false).empty());
+  EXPECT_EQ(held(folder, lock, true).size(), 1u);
 }
 
 TEST(Lock, TheTemplatesDigestIsThatOfItsText) {

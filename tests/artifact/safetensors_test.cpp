@@ -213,5 +213,15 @@ TEST(Safetensors, BothPathsAgree) {
   }
 }
 
+// Such members are shorter than any tensor's entry: the table of names once filled up, and a search in it had
+// no end.
+TEST(Safetensors, ManyMembersThatAreNoTensors) {
+  std::string header = "{";
+  for (int i = 0; i < 20'000; ++i) header += (i ? ",\"" : "\"") + std::to_string(i) + "\":1";
+  const auto result = read(header + ",\"7\":1}");
+  EXPECT_TRUE(result->header.tensors.empty());
+  EXPECT_NE(ids(result->findings).find("ST_DUP_KEY"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace plimsoll::artifact

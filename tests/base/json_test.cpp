@@ -74,5 +74,12 @@ TEST(Json, WritesWhatItReads) {
   EXPECT_EQ(parsed(dump_pretty(parsed(text))), parsed(text));
 }
 
+TEST(Json, RefusesMoreValuesThanAreAllowed) {
+  EXPECT_TRUE(parse_json("[[],{\"a\":1},2]", "t", {.max_values = 4}));
+  const auto refused = parse_json("[[],{\"a\":1},2]", "t", {.max_values = 3});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("more than 3 values"), std::string::npos) << refused.error().message;
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -65,5 +65,23 @@ TEST_F(Folder, WhatCannotBeReadOrWrittenIsAnError) {
   EXPECT_TRUE(MappedFile::open(at("empty"))->bytes().empty());
 }
 
+TEST_F(Folder, AFileThatShrinksWhileItIsReadGivesZeros) {
+  constexpr std::size_t kBytes = 1 << 20;
+  ASSERT_TRUE(write_file(at("weights"), std::string(kBytes, 'x')));
+  ASSERT_TRUE(write_file(at("other"), std::string(kBytes, 'x')));
+  const auto weights = MappedFile::open(at("weights"));
+  auto first = MappedFile::open(at("other"));
+  ASSERT_TRUE(weights && first);
+  const MappedFile other = std::move(*first);
+  EXPECT_FALSE(weights->was_cut());
+  std::filesystem::resize_file(at("weights"), 4096);
+  EXPECT_EQ(weights->bytes()[0], std::byte{'x'});
+  EXPECT_EQ(weights->bytes()[kBytes - 1], std::byte{0});
+  EXPECT_EQ(weights->bytes()[kBytes / 2], std::byte{0});
+  EXPECT_TRUE(weights->was_cut());
+  EXPECT_FALSE(other.was_cut());
+  EXPECT_TRUE(MappedFile::any_was_cut());
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -147,7 +147,8 @@ Result<HubJson> HubClient::json(const std::string& path, const Asked& asked, Ref
   const auto url = path.starts_with('/') ? parse_url(settings_.endpoint + path) : parse_url(path);
   if (!url || !has_endpoint_)
     return fail(ErrorCode::kUsage, "asking the hub: HF_ENDPOINT is no http or https address",
-                without_token(settings_.endpoint, settings_), "for example https://huggingface.co");
+                without_token(without_user(settings_.endpoint), settings_),
+                "for example https://huggingface.co; a user name or password in it is not taken");
   if (!is_hub(*url, endpoint_))
     return fail(not_a_hub("its list goes on at another host, " + url->host, asked, *url));
   Patience patience(settings_);

@@ -35,6 +35,20 @@ class Meter {
   std::int64_t done_ = 0;
 };
 
+Result<std::string> digest_of(const HubFile& file, const std::string& path) {
+  if (!file.sha256.empty()) return digest_of_file(path, DigestKind::kSha256);
+  return git_digest_of_file(path, file.bytes);
+}
+
+bool is_sound(const HubFile& file, const std::string& path, bool checks_large) {
+  std::error_code error;
+  if (path.empty() || fs::file_size(path, error) != static_cast<std::uintmax_t>(file.bytes) || error)
+    return false;
+  if (!file.sha256.empty() && !checks_large) return true;
+  const auto digest = digest_of(file, path);
+  return digest && *digest == file.etag();
+}
+
 class FileFetcher {
  public:
   FileFetcher(const HubCache& cache, const Fetch& fetch, Meter& meter, const HubFile& file, HubClient& client)
@@ -42,15 +56,16 @@ class FileFetcher {
         file_(file),
         client_(client),
         meter_(meter),
+        checks_large_(fetch.checks_large),
         asked_{fetch.repo, fetch.commit, file.path} {}
 
   Status run() {
-    if (is_complete(cache_.file(asked_.revision, file_.path))) {
+    if (is_sound(file_, cache_.file(asked_.revision, file_.path), checks_large_)) {
       meter_.add(file_.bytes, file_.path);
       return {};
     }
     PLIMSOLL_TRY_VOID(cache_.prepare(asked_.revision, file_.path));
-    const bool has_blob = is_complete(cache_.blob(file_.etag()));
+    const bool has_blob = is_sound(file_, cache_.blob(file_.etag()), checks_large_);
     if (has_blob)
       meter_.add(file_.bytes);
     else
@@ -61,11 +76,6 @@ class FileFetcher {
   }
 
  private:
-  bool is_complete(const std::string& path) const {
-    std::error_code error;
-    return !path.empty() && fs::file_size(path, error) == static_cast<std::uintmax_t>(file_.bytes) && !error;
-  }
-
   Error damaged(std::string what) const {
     return Error{ErrorCode::kNetwork, "downloading: " + std::move(what), asked_.place(),
                  "try again; if it stays so, a proxy or mirror in between changes files"};
@@ -89,7 +99,7 @@ class FileFetcher {
     bool is_resumed = part.size() > 0;
     while (true) {
       PLIMSOLL_TRY_VOID(receive(head, part));
-      PLIMSOLL_TRY(const std::string digest, digest_of(part.path()));
+      PLIMSOLL_TRY(const std::string digest, digest_of(file_, part.path()));
       if (digest == file_.etag()) break;
       meter_.add(-part.size());
       PLIMSOLL_TRY_VOID(part.restart());
@@ -153,15 +163,11 @@ class FileFetcher {
     return {};
   }
 
-  Result<std::string> digest_of(const std::string& path) const {
-    if (!file_.sha256.empty()) return digest_of_file(path, DigestKind::kSha256);
-    return git_digest_of_file(path, file_.bytes);
-  }
-
   const HubCache& cache_;
   const HubFile& file_;
   HubClient& client_;
   Meter& meter_;
+  const bool checks_large_;
   const Asked asked_;
 };
 
@@ -188,6 +194,10 @@ Status for_each_with_client(const HubSettings& settings, std::size_t count,
   });
   if (first_error) return fail(std::move(*first_error));
   return {};
+}
+
+bool is_held(const HubCache& cache, const Fetch& fetch, const HubFile& file) {
+  return is_sound(file, cache.file(fetch.commit, file.path), fetch.checks_large);
 }
 
 Status fetch_files(const HubSettings& settings, const HubCache& cache, const Fetch& fetch) {

@@ -22,12 +22,17 @@ struct Fetch {
   std::string repo, commit;
   std::vector<HubFile> files;
   Progress progress;  // may be empty
+  /// Also large files that are here already are read and held against their digest; small ones always are.
+  bool checks_large = false;
 };
 
 /// Connections at once; more does not make a hub faster, and it counts requests.
 constexpr int kHubConnections = 8;
 
-/// Fetches every file that the cache does not hold yet.
+/// True when the cache holds the file: all its bytes, and under the digest as far as `fetch` has it checked.
+bool is_held(const HubCache& cache, const Fetch& fetch, const HubFile& file);
+
+/// Fetches every file that the cache does not hold, or holds damaged.
 /// Errors: kNetwork from the hub, and for a file whose size or digest is not the listed one; kUsage when the
 /// cache cannot be written. The first error ends the work; what has arrived is kept for the next run.
 Status fetch_files(const HubSettings& settings, const HubCache& cache, const Fetch& fetch);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kFirstRead = 100'000;           // holds most headers
 constexpr std::int64_t kMaxHeaderBytes = 100'000'000;  // readers take no longer one
-constexpr std::int64_t kMaxGgufHeader = 256 * kMiB;    // a vocabulary of a million words has 30 MiB
+constexpr std::int64_t kMaxGgufHeader = 64 * kMiB;     // a vocabulary of a million words has 30 MiB
 constexpr std::int64_t kZipTail = 66'000;              // the end record and the longest comment
 constexpr std::int64_t kMaxZipDirectory = 16 * kMiB;
 
@@ -100,16 +100,26 @@ class HeaderReader {
   // A GGUF header does not say how long it is: read on until it can be read.
   Status read_gguf_part() {
     std::string text;
-    for (std::int64_t end = std::min(kFirstRead, file_.bytes);; end = std::min(4 * end, file_.bytes)) {
+    const std::int64_t most = std::min(kMaxGgufHeader, file_.bytes);
+    for (std::int64_t end = std::min(kFirstRead, most);; end = std::min(4 * end, most)) {
       PLIMSOLL_TRY(const std::string more, copy(static_cast<std::int64_t>(text.size()), end));
       text += more;
-      if (end == file_.bytes || end >= kMaxGgufHeader || !text.starts_with("GGUF")) return {};
-      Findings ignored;
+      if (end == most || !text.starts_with("GGUF")) return {};
+      Findings findings;
       const HeaderSource source{.bytes = std::as_bytes(std::span(text.data(), text.size())),
                                 .path = file_.path,
-                                .file_bytes = std::nullopt};
-      if (read_gguf(source, ignored).is_readable) return {};
+                                .file_bytes = file_.bytes};
+      if (read_gguf(source, findings).is_readable || !may_go_on(findings)) return {};
     }
+  }
+
+  // Faults that a header also shows while its end has not come yet; with any other, more bytes change
+  // nothing.
+  static bool may_go_on(const Findings& findings) {
+    return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+      return finding.id == "GGUF_TRUNCATED" || finding.id == "GGUF_STRING_LEN" ||
+             finding.id == "GGUF_ARRAY_LEN";
+    });
   }
 
   Status read_zip_part() {

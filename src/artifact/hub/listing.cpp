@@ -16,6 +16,8 @@ constexpr std::size_t kMaxFiles = 100'000;
 constexpr std::size_t kMaxNameParts = 16, kMaxPartBytes = 255, kMaxNameBytes = 1024;
 constexpr std::size_t kMaxIdBytes = 96;  // the hub's own limit
 constexpr std::size_t kShown = 80;
+// Far above any file, and few enough that all of a list add up.
+constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 46;
 
 bool is_hex(std::string_view text, std::size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {
@@ -126,6 +128,7 @@ Status read_tree_page(const Json& page, std::vector<HubFile>& files) {
     const Json& lfs = item["lfs"];
     const auto size = (lfs.is_object() ? lfs : item)["size"].as_integer();
     if (!size || *size < 0) return refuse("a file has no size", file.path);
+    if (*size > kMaxFileBytes) return refuse(fmt::format("a file of {} bytes is none", *size), file.path);
     file.bytes = *size;
     file.git_oid = digest_in(item["oid"], 40);
     if (lfs.is_object()) {
@@ -167,11 +170,13 @@ std::optional<std::vector<HubFile>> read_cached_tree(const Json& text) {
     file.git_oid = digest_in(entry["blob_id"], 40);
     file.sha256 = digest_in(entry["lfs_sha256"], 64);
     file.xet_hash = digest_in(entry["xet_hash"], 64);
-    if (!is_safe_name(path) || !size || *size < 0 || file.etag().empty() || files.size() >= kMaxFiles)
+    if (!is_safe_name(path) || !size || *size < 0 || *size > kMaxFileBytes || file.etag().empty() ||
+        files.size() >= kMaxFiles)
       return std::nullopt;
     file.bytes = *size;
     files.push_back(std::move(file));
   }
+  if (files.empty() || !check_tree(files)) return std::nullopt;
   return files;
 }
 

@@ -108,7 +108,12 @@ class HubOpener {
     auto repository = ask_repository(client, cache_, id_, kind);
     if (!repository)
       return may_do_without(kind) ? open_without_hub(repository.error()) : fail(repository.error());
-    return open_repository(*repository, client);
+    Opened opened = open_repository(*repository, client);
+    // A listing kept by an earlier run may be what is wrong: the hub is asked for it once more.
+    if (!opened && opened.error().code == ErrorCode::kNetwork && repository->is_listing_kept &&
+        !settings_.is_offline && cache_.forget_tree(repository->info.commit))
+      return open();
+    return opened;
   }
 
  private:

@@ -39,6 +39,8 @@ std::optional<fs::path> left_part(const fs::path& blob, std::int64_t max_bytes) 
     const std::string name = walk->path().filename().string();
     if (!name.starts_with(start) || !name.ends_with(kEnding)) continue;
     std::error_code ignored;
+    // A link could lead the download over somebody's file.
+    if (!fs::is_regular_file(fs::symlink_status(walk->path(), ignored))) continue;
     const auto size = fs::file_size(walk->path(), ignored);
     if (ignored || size <= best_size || size > static_cast<std::uintmax_t>(max_bytes)) continue;
     best = walk->path();
@@ -51,7 +53,7 @@ std::optional<fs::path> left_part(const fs::path& blob, std::int64_t max_bytes) 
 int take_lock(const std::string& path) {
   std::error_code error;
   fs::create_directories(fs::path(path).parent_path(), error);
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
   if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
   if (fd >= 0) ::close(fd);
   return -1;
@@ -67,7 +69,7 @@ Result<PartFile> PartFile::open(const std::string& blob, const std::string& lock
   // Renaming an old part to our own name takes it away from anybody else.
   if (part.lock_fd_ >= 0)
     if (const auto left = left_part(blob, max_bytes)) ::rename(left->c_str(), part.path_.c_str());
-  part.fd_ = ::open(part.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  part.fd_ = ::open(part.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (part.fd_ < 0) return cannot_write(part.path_);
   const off_t end = ::lseek(part.fd_, 0, SEEK_END);
   if (end < 0) return cannot_write(part.path_);

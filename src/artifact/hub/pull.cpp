@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "artifact/hub/choose_files.h"
 #include "artifact/hub/repository.h"
@@ -33,14 +35,18 @@ Result<Repository> cached_repository(const HubCache& cache, const HubId& id) {
                             id.repo, repository.revision),
                 cache.folder(), "unset HF_HUB_OFFLINE");
   repository.files = std::move(*tree);
-  const bool is_complete = std::all_of(
-      repository.files.begin(), repository.files.end(),
-      [&](const HubFile& file) { return !cache.file(repository.info.commit, file.path).empty(); });
-  if (is_complete) return repository;
-  return fail(
-      ErrorCode::kNetwork,
-      fmt::format("pulling {}: the cache holds only a part of it, and HF_HUB_OFFLINE is set", id.repo),
-      cache.snapshot(repository.info.commit), "unset HF_HUB_OFFLINE");
+  return repository;
+}
+
+// Nothing may be asked of a hub: what the cache lacks is an error.
+Status check_held(const HubCache& cache, const Fetch& fetch) {
+  for (const HubFile& file : fetch.files)
+    if (!is_held(cache, fetch, file))
+      return fail(ErrorCode::kNetwork,
+                  fmt::format("pulling {}: the cache does not hold {} whole, and HF_HUB_OFFLINE is set",
+                              fetch.repo, file.path),
+                  cache.snapshot(fetch.commit), "unset HF_HUB_OFFLINE");
+  return {};
 }
 
 Result<std::vector<LockedFile>> locked_files(const HubCache& cache, const std::string& commit,
@@ -59,19 +65,25 @@ Result<std::vector<LockedFile>> locked_files(const HubCache& cache, const std::s
   return locked;
 }
 
-// Files that a lock record names and the repository has otherwise.
-Findings differences(const LockRecord& locked, const std::vector<LockedFile>& pulled) {
+// Files that a lock record names and the repository has otherwise. `pulled` are those that came, with the
+// digests of what came.
+Findings differences(const LockRecord& locked, const std::vector<HubFile>& listed,
+                     const std::vector<LockedFile>& pulled) {
+  std::unordered_map<std::string_view, LockedFile> known;
+  for (const HubFile& file : listed) known[file.path] = {file.path, file.bytes, file.sha256};
+  for (const LockedFile& file : pulled) known[file.path] = file;
   Findings findings;
   for (const LockedFile& file : locked.files) {
-    const auto found = std::find_if(pulled.begin(), pulled.end(),
-                                    [&](const LockedFile& other) { return other.path == file.path; });
+    const auto found = known.find(file.path);
     std::string message;
-    if (found == pulled.end())
+    if (found == known.end())
       message = "the lock record names this file, and the repository has none of that name";
-    else if (found->bytes != file.bytes)
-      message = fmt::format("the lock record gives {} bytes, the repository {}", file.bytes, found->bytes);
-    else if (!file.sha256.empty() && found->sha256 != file.sha256)
-      message = fmt::format("the lock record gives sha256 {}, the repository {}", file.sha256, found->sha256);
+    else if (found->second.bytes != file.bytes)
+      message =
+          fmt::format("the lock record gives {} bytes, the repository {}", file.bytes, found->second.bytes);
+    else if (!file.sha256.empty() && !found->second.sha256.empty() && found->second.sha256 != file.sha256)
+      message = fmt::format("the lock record gives sha256 {}, the repository {}", file.sha256,
+                            found->second.sha256);
     else
       continue;
     findings.push_back({"LOCK_MISMATCH", FindingLevel::kError, FindingKind::kCheckFailed, file.path,
@@ -123,19 +135,24 @@ Result<Pulled> pull(const PullOptions& options) {
                                                 ? cached_repository(cache, wanted.id)
                                                 : ask_repository(client, cache, wanted.id, kind));
   const std::string& commit = repository.info.commit;
-  Fetch fetch{repository.name(), commit, {}, options.progress};
-  for (const HubFile& file : repository.files) {
-    const bool is_locked =
-        !wanted.lock || std::any_of(wanted.lock->files.begin(), wanted.lock->files.end(),
-                                    [&](const LockedFile& locked) { return locked.path == file.path; });
-    if (is_locked && is_included(options.include, file.path)) fetch.files.push_back(file);
-  }
+  Fetch fetch{repository.name(), commit, {}, options.progress, options.checks_all || wanted.lock};
+  std::unordered_set<std::string_view> locked;
+  if (wanted.lock)
+    for (const LockedFile& file : wanted.lock->files) locked.insert(file.path);
+  for (const HubFile& file : repository.files)
+    if ((!wanted.lock || locked.contains(file.path)) && is_included(options.include, file.path))
+      fetch.files.push_back(file);
   if (fetch.files.empty())
     return fail(
         ErrorCode::kUsage,
         fmt::format("pulling {}: none of its {} files is asked for", wanted.id.repo, repository.files.size()),
         "--include", "patterns are as in a shell: '*.safetensors', 'tokenizer*'");
-  PLIMSOLL_TRY_VOID(fetch_files(settings, cache, fetch));
+  Status held = settings.is_offline ? check_held(cache, fetch) : fetch_files(settings, cache, fetch);
+  // A listing kept by an earlier run may be what is wrong: the hub is asked for it once more.
+  if (!held && held.error().code == ErrorCode::kNetwork && repository.is_listing_kept &&
+      cache.forget_tree(commit))
+    return pull(options);
+  PLIMSOLL_TRY_VOID(std::move(held));
   Pulled pulled;
   pulled.folder = cache.snapshot(commit);
   for (const HubFile& file : fetch.files) pulled.bytes += Bytes(file.bytes);
@@ -147,7 +164,7 @@ Result<Pulled> pull(const PullOptions& options) {
   record.license = repository.info.license;
   PLIMSOLL_TRY(record.files, locked_files(cache, commit, fetch.files));
   if (wanted.lock)
-    for (Finding& finding : differences(*wanted.lock, record.files))
+    for (Finding& finding : differences(*wanted.lock, repository.files, record.files))
       pulled.findings.push_back(std::move(finding));
   describe(pulled.folder, record);
   return pulled;

@@ -17,6 +17,7 @@ struct PullOptions {
   std::string model;                 // org/name[@revision], or the path of a lock record
   std::vector<std::string> include;  // globs of paths; empty: all files
   Progress progress;                 // may be empty
+  bool checks_all = false;  // files that are here already are read whole; a lock record asks for it too
 };
 
 struct Pulled {

@@ -54,6 +54,7 @@ Result<Repository> ask_repository(HubClient& client, const HubCache& cache, cons
   cache.set_ref(repository.revision, repository.info.commit);
   if (auto kept = cache.tree(repository.info.commit)) {
     repository.files = std::move(*kept);
+    repository.is_listing_kept = true;
     return repository;
   }
   PLIMSOLL_TRY(repository.files, ask_files(client, repository, kind));

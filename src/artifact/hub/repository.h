@@ -18,6 +18,7 @@ struct Repository {
   std::string revision;  // that was asked for; "main" when none was
   HubInfo info;
   std::vector<HubFile> files;
+  bool is_listing_kept = false;  // files are what an earlier run was told
 
   /// The name to ask for files under: today's, which needs no redirects.
   const std::string& name() const { return info.id.empty() ? asked : info.id; }

@@ -58,6 +58,14 @@ std::optional<Url> resolve_url(const Url& base, std::string_view location) {
   return parse_url(root + path.substr(0, path.rfind('/') + 1) + std::string(location));
 }
 
+std::string without_user(std::string_view text) {
+  const std::size_t scheme = text.find("://");
+  const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const std::size_t at = text.substr(0, text.find_first_of("/?#", begin)).rfind('@');
+  if (at == std::string_view::npos || at < begin) return std::string(text);
+  return std::string(text.substr(0, begin)) + std::string(text.substr(at + 1));
+}
+
 bool is_same_origin(const Url& a, const Url& b) {
   return a.scheme == b.scheme && a.host == b.host;
 }

@@ -26,6 +26,9 @@ std::optional<Url> parse_url(std::string_view text);
 /// The address that a Location header names, seen from `base`; it may be relative.
 std::optional<Url> resolve_url(const Url& base, std::string_view location);
 
+/// An address as it was written, for messages: user name and password cut out.
+std::string without_user(std::string_view text);
+
 /// True when both have the same scheme and host (and port).
 bool is_same_origin(const Url& a, const Url& b);
 

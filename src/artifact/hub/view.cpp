@@ -33,6 +33,9 @@ class View final : public Artifact {
   const HubFacts* hub() const override { return parts_.hub ? &*parts_.hub : parts_.shown->hub(); }
   const Json& config() const override { return parts_.shown->config(); }
   const Json& json_file(std::string_view name) const override { return parts_.shown->json_file(name); }
+  std::optional<Error> json_file_error(std::string_view name) const override {
+    return parts_.shown->json_file_error(name);
+  }
   Result<std::string> text_file(std::string_view name) const override {
     return parts_.shown->text_file(name);
   }
@@ -44,6 +47,7 @@ class View final : public Artifact {
                 parts_.hub ? parts_.hub->id : std::string(), "`plimsoll pull` the model first");
   }
   void release(std::span<const std::byte> part) const override { parts_.shown->release(part); }
+  std::vector<std::string> cut_files() const override { return parts_.shown->cut_files(); }
   std::optional<std::int64_t> index_total_size_bytes() const override {
     return parts_.shown->index_total_size_bytes();
   }
