@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/inspect/model_folder.h"
-#include "tests/testing/golden.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -91,7 +90,7 @@ TEST(Declarations, TheTypeOfKeysAndValues) {
 
 // The published checkpoint has 864.7e9 bytes: routed experts in four bits with a scale for 32 of them.
 TEST(Declarations, ExpertsOfFourBitsBesideAnFp8Declaration) {
-  const auto report = inspect(testing::golden_path("configs/deepseek-ai__DeepSeek-V4-Pro"));
+  const auto report = inspect("deepseek-ai/DeepSeek-V4-Pro");
   ASSERT_TRUE(report) << report.error().describe();
   ASSERT_TRUE(report->weights.bytes.has_value());
   EXPECT_NEAR(static_cast<double>(report->weights.bytes->value), 864.7e9, 4e9);

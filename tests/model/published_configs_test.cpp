@@ -49,7 +49,7 @@ TEST(PublishedConfigs, GiveTheParametersThatTransformersBuilt) {
   for (const Row& row : truth()) {
     const std::string& model = row.at("model");
     SCOPED_TRACE(model);
-    ASSERT_TRUE(std::filesystem::exists(folder_of(model)));
+    if (!std::filesystem::exists(folder_of(model))) continue;
     const auto artifact = artifact::open(folder_of(model));
     ASSERT_TRUE(artifact) << artifact.error().describe();
     const auto spec = read_spec(**artifact);
@@ -69,7 +69,8 @@ TEST(PublishedConfigs, GiveTheParametersThatTransformersBuilt) {
     EXPECT_EQ(total ? std::to_string(*total) : "nothing", expected);
     ++counted;
   }
-  EXPECT_GT(counted, 0);
+  // The small copies of this repository, or the full set: none may shrink unseen.
+  EXPECT_TRUE(counted == 35 || counted == 140) << counted;
 }
 
 // All code of the readers as one text.
