@@ -41,7 +41,8 @@ struct JsonFile {
 /// Errors: kMalformed as read_json_file; the sentence names line and column of a syntax error.
 Result<JsonFile> read_json_with_bom(const std::string& path, std::int64_t max_bytes);
 
-/// JSON pointers of keys that stand twice in one object of `value`.
+constexpr std::size_t kMaxDuplicates = 20;
+/// JSON pointers of keys that stand twice in one object of `value`, each once: the first kMaxDuplicates.
 std::vector<std::string> duplicate_keys(const Json& value);
 
 }  // namespace plimsoll::artifact
