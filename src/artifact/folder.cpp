@@ -92,11 +92,13 @@ Error with_place(Error error, const std::string& path, const std::string& text) 
 
 void collect_duplicates(const Json& value, const std::string& pointer, int depth,
                         std::vector<std::string>& found) {
-  if (depth > 32) return;
+  if (depth > 32 || found.size() >= kMaxDuplicates) return;
   std::unordered_set<std::string_view> seen;
   for (const auto& [key, child] : value.members()) {
     const std::string place = pointer + "/" + key;
-    if (!seen.insert(key).second) found.push_back(place);
+    if (!seen.insert(key).second && found.size() < kMaxDuplicates &&
+        std::find(found.begin(), found.end(), place) == found.end())
+      found.push_back(place);
     collect_duplicates(child, place, depth + 1, found);
   }
   for (std::size_t i = 0; i < value.items().size(); ++i)

@@ -49,7 +49,8 @@ struct JsonFile {
 Result<JsonFile> read_json_with_bom(const std::string& path, std::int64_t max_bytes,
                                     std::int64_t max_values = JsonReadOptions().max_values);
 
-/// JSON pointers of keys that stand twice in one object of `value`.
+constexpr std::size_t kMaxDuplicates = 20;
+/// JSON pointers of keys that stand twice in one object of `value`, each once: the first kMaxDuplicates.
 std::vector<std::string> duplicate_keys(const Json& value);
 
 }  // namespace plimsoll::artifact

@@ -48,11 +48,14 @@ void take_config(JsonFile file, const std::string& name, ArtifactParts& parts) {
   if (file.has_bom)
     add(parts, "CFG_BOM", kWarning, FindingKind::kCheckFailed, name + ": byte 0",
         "the file begins with a UTF-8 byte order mark; some loaders refuse it", "save it without the mark");
-  for (const std::string& pointer : duplicate_keys(file.value))
+  const auto duplicates = duplicate_keys(file.value);
+  for (const std::string& pointer : duplicates)
     add(parts, "CFG_DUP_KEY", kWarning, FindingKind::kCheckFailed, name + ": " + pointer,
         fmt::format("the key {} is given more than once; Python takes the last, {}", pointer,
-                    dump(file.value.at_pointer(pointer))),
+                    dump(file.value.at_pointer(pointer)).substr(0, 100)),
         "keep one of them");
+  if (duplicates.size() == kMaxDuplicates)
+    parts.findings.back().message += "; keys behind this one were not looked at";
   parts.config = std::move(file.value);
 }
 

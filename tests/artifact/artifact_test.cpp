@@ -49,6 +49,24 @@ std::string safetensors(const std::string& header, const std::string& data = "")
   return length + header + data;
 }
 
+// Looking each of them up again would take hours.
+TEST_F(Folder, ThousandsOfRepeatedKeysAreToldByTheFirst) {
+  std::string config = R"({"model_type":"llama")";
+  for (int i = 0; i < 60'000; ++i) {
+    const std::string key = ",\"" + std::to_string(i) + "\":";
+    config += key + "0" + key + "1,\"a\":2";
+  }
+  put("config.json", config + "}");
+  const auto artifact = open_it();
+  ASSERT_TRUE(artifact) << artifact.error().describe();
+  std::size_t told = 0;
+  for (const Finding& finding : (*artifact)->findings()) told += finding.id == "CFG_DUP_KEY";
+  EXPECT_EQ(told, kMaxDuplicates);
+  const Finding* first = finding_of(**artifact, "CFG_DUP_KEY");
+  EXPECT_EQ(first->where, "config.json: /0");
+  EXPECT_NE(first->message.find("the last, 1"), std::string::npos) << first->message;
+}
+
 TEST(Open, ShardedFolderReadsAsOneModel) {
   const auto artifact = open(golden_path("models/llama_sharded"));
   ASSERT_TRUE(artifact) << artifact.error().describe();
