@@ -93,6 +93,9 @@ struct State {
   int heads = 0;                          // heads or groups that tensor parallelism splits; 0: not by heads
   std::int64_t recurrent_elements = 0;    // [heads, head_dim, state_size] or what the kind has
   std::int64_t convolution_elements = 0;  // [channels, kernel - 1], in the dtype of activations
+  int kernel = 0;                         // of that convolution; 0: there is none, or it is not known
+  int groups = 0;                         // Mamba 2: heads share B and C in so many groups
+  std::int64_t group_channels = 0;        // of the channels, those of one group's B and C
   std::optional<DType> recurrent_dtype = {};    // declared by the config; else the dtype of activations
   std::optional<DType> convolution_dtype = {};  // where the engine fixes it; else the dtype of activations
   bool operator==(const State&) const = default;

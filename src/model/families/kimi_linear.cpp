@@ -24,6 +24,7 @@ State state_of(const Kda& kda) {
           .heads = static_cast<int>(kda.heads),
           .recurrent_elements = kda.inner() * kda.head_dim,
           .convolution_elements = 3 * kda.inner() * (kda.kernel - 1),
+          .kernel = static_cast<int>(kda.kernel),
           .recurrent_dtype = DType::kF32};  // engines keep it so whatever the model is in
 }
 

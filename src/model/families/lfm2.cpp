@@ -31,7 +31,8 @@ ModelSpec read_layers(KeyReader& keys, const DecoderDefaults& defaults, Convolut
   convolution.has_bias = keys.flag("conv_bias", false);
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qk_norm = true; });
   const State state{.kind = StateKind::kShortConv,
-                    .convolution_elements = (convolution.kernel - 1) * spec.hidden_size};
+                    .convolution_elements = (convolution.kernel - 1) * spec.hidden_size,
+                    .kernel = static_cast<int>(convolution.kernel)};
   if (!read_state_layers(keys, state, spec) && keys.has("full_attn_idxs")) {
     const auto attends = keys.named_layers("full_attn_idxs", spec.layers.size());
     for (std::size_t i = 0; i < spec.layers.size(); ++i)

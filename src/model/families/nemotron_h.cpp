@@ -130,7 +130,7 @@ void read_mamba(KeyReader& keys, Mamba& mamba) {
   mamba.has_bias = mamba.has_output_bias = keys.flag("use_bias", false);
   mamba.has_convolution_bias =
       keys.flag(keys.has("mamba_conv_bias") ? "mamba_conv_bias" : "use_conv_bias", true);
-  mamba.state_dtype = dtype_from_config(keys.text("mamba_ssm_cache_dtype", ""));
+  mamba.state_dtype = dtype_from_config(keys.text("mamba_ssm_cache_dtype", "float32"));
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ State state_of(const DeltaNet& net) {
           .heads = net.value_heads,
           .recurrent_elements = net.value_width() * net.key_head_dim,
           .convolution_elements = net.channels() * (net.kernel - 1),
+          .kernel = net.kernel,
           .recurrent_dtype = net.state_dtype};
 }
 
@@ -64,6 +65,9 @@ State state_of(const Mamba& mamba) {
           .heads = mamba.heads,
           .recurrent_elements = mamba.inner * mamba.states,
           .convolution_elements = mamba.channels() * (mamba.kernel - 1),
+          .kernel = static_cast<int>(mamba.kernel),
+          .groups = mamba.heads > 0 ? mamba.groups : 0,
+          .group_channels = mamba.heads > 0 ? 2 * mamba.states : 0,
           .recurrent_dtype = mamba.state_dtype};
 }
 

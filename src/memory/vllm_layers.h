@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does each layer of a model keep in vLLM's cache, on one rank? The list that grouping starts from.
+// Knows layers, heads and ranks; nothing of blocks in a pool (vllm_kv.h). Pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "model/model.h"
+
+namespace plimsoll::memory {
+
+enum class VllmKind { kFull, kSlidingWindow, kChunked, kLatent, kIndexer, kState };
+/// The engine's own class: FullAttentionSpec SlidingWindowSpec ChunkedLocalAttentionSpec MLAAttentionSpec
+/// MambaSpec.
+std::string_view engine_name(VllmKind kind);
+
+/// One thing that a layer keeps: attention per token, or a state of fixed size.
+struct VllmLayer {
+  VllmKind kind = VllmKind::kFull;
+  int layer = 0;                    // place in the model; prediction layers follow the decoder's
+  Bytes token_bytes = {};           // of one token on this rank; 0 for a state
+  Bytes state_bytes = {};           // of one sequence on this rank; 0 for attention
+  std::int64_t reach = 0;           // kSlidingWindow: the window; kChunked: the chunk
+  bool aligns_blocks = false;       // kLatent: a block of all layers is a whole number of its token_bytes
+  bool exports_checkpoint = false;  // kState: keeps one block more while prefill runs with cached prefixes
+};
+
+/// How keys and values are stored.
+enum class VllmCacheType { k16Bit, k8Bit, kFp8DsMla };
+
+struct VllmLayerSettings {
+  VllmCacheType cache = VllmCacheType::k16Bit;
+  DType activation_dtype = DType::kBF16;
+  int tensor_parallel = 1;
+  int num_speculative_tokens = 0;       // of multi-token prediction: its layers keep keys too
+  bool gdn_exports_checkpoint = false;  // gated delta nets under --gdn-prefill-backend flashinfer
+};
+
+/// All that the model's layers keep, in the engine's order.
+/// Errors: kNo when heads cannot be split over the ranks; kUnsupported for layers whose cache vLLM lays out
+/// in ways not known here. Source: docs/formulas/vllm_kv_cache.md, sections 1 and 2.
+Result<std::vector<VllmLayer>> vllm_layers(const model::ModelSpec& spec, const VllmLayerSettings& settings);
+
+}  // namespace plimsoll::memory

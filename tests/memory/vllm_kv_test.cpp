@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// vLLM's own planning, row by row: groups, pages, blocks, tokens, requests, refusals.
+#include "memory/vllm_kv.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "base/json.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::memory {
+namespace {
+
+std::vector<Json> rows_of(const std::string& path) {
+  std::vector<Json> rows;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    auto row = parse_json(line, path);
+    EXPECT_TRUE(row) << row.error().describe();
+    if (row) rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+std::int64_t integer(const Json& row, const char* key) {
+  return row[key].as_integer().value_or(-1);
+}
+
+std::string text(const Json& row, const char* key) {
+  const auto* value = row[key].as_string();
+  return value ? *value : std::string();
+}
+
+const model::ModelSpec& spec_of(const std::string& name) {
+  static std::map<std::string, model::ModelSpec> specs;
+  if (const auto known = specs.find(name); known != specs.end()) return known->second;
+  const std::string path = testing::golden_path("vllm_kv/configs/" + name + "_config.json");
+  const auto config = read_json_file(path);
+  EXPECT_TRUE(config) << path;
+  auto spec = model::read_spec(*config, path);
+  EXPECT_TRUE(spec) << spec.error().describe();
+  return specs.emplace(name, spec ? std::move(*spec) : model::ModelSpec()).first->second;
+}
+
+Result<VllmKvPlan> plan_of(const Json& row) {
+  const model::ModelSpec& spec = spec_of(text(row, "model"));
+  VllmLayerSettings layer_settings;
+  const std::string dtype = text(row, "kv_cache_dtype");
+  layer_settings.cache = dtype == "fp8_ds_mla" ? VllmCacheType::kFp8DsMla
+                         : dtype == "fp8"      ? VllmCacheType::k8Bit
+                                               : VllmCacheType::k16Bit;
+  layer_settings.tensor_parallel = static_cast<int>(integer(row, "tp"));
+  layer_settings.gdn_exports_checkpoint = integer(row, "prefill_checkpoint_blocks") == 1;
+  VllmKvSettings settings;
+  settings.block_size = integer(row, "block_size_in");
+  settings.max_model_len = integer(row, "max_model_len");
+  settings.max_num_batched_tokens = integer(row, "max_num_batched_tokens");
+  settings.batches_in_flight = static_cast<int>(integer(row, "max_concurrent_batches"));
+  settings.state_mode =
+      text(row, "mamba_cache_mode") == "none" ? VllmStateMode::kNone : VllmStateMode::kAlign;
+  settings.is_hybrid_manager_on = !row["hybrid_manager_disabled"].as_bool().value_or(false);
+  settings.pipeline_parallel = static_cast<int>(integer(row, "pp"));
+  PLIMSOLL_TRY(const auto layers, vllm_layers(spec, layer_settings));
+  return plan_vllm_kv(layers, static_cast<std::int64_t>(spec.layers.size()), settings,
+                      vllm_rules(text(row, "vllm")), Bytes(integer(row, "available_bytes")));
+}
+
+void expect_groups(const Json& row, const VllmKvPlan& plan) {
+  ASSERT_EQ(plan.groups.size(), row["groups"].size());
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    const Json& group = row["groups"].items()[i];
+    EXPECT_EQ(engine_name(plan.groups[i].kind), text(group, "kind"));
+    EXPECT_EQ(plan.groups[i].num_layers, integer(group, "layers"));
+    EXPECT_EQ(plan.groups[i].block_size, integer(group, "block_size"));
+    EXPECT_EQ(plan.groups[i].blocks_per_request, integer(group, "blocks_per_request"));
+  }
+  ASSERT_EQ(plan.bytes_per_block.size(), row["bytes_per_block"].size());
+  for (std::size_t i = 0; i < plan.bytes_per_block.size(); ++i)
+    EXPECT_EQ(plan.bytes_per_block[i].value, row["bytes_per_block"].items()[i].as_integer());
+}
+
+TEST(VllmKv, EveryRowOfTheEnginesOwnPlanning) {
+  const auto rows = rows_of(testing::golden_path("vllm_kv/golden_kv.jsonl"));
+  ASSERT_FALSE(rows.empty());
+  std::size_t refused = 0;
+  for (const Json& row : rows) {
+    SCOPED_TRACE(dump(row).substr(0, 300));
+    const auto plan = plan_of(row);
+    ASSERT_TRUE(plan) << plan.error().describe();
+    const std::string error = text(row, "error");
+    EXPECT_EQ(plan->fits, error.empty());
+    EXPECT_EQ(plan->message, error.empty() ? text(row, "log_line") : error);
+    if (!error.empty()) {
+      ++refused;
+      EXPECT_EQ(plan->longest_len, integer(row, "auto_max_model_len"));
+      continue;
+    }
+    expect_groups(row, *plan);
+    EXPECT_EQ(plan->num_blocks, integer(row, "num_blocks"));
+    EXPECT_EQ(plan->block_size, integer(row, "block_size"));
+    EXPECT_EQ(plan->kv_tokens, integer(row, "kv_cache_size_tokens"));
+    EXPECT_NEAR(plan->max_concurrency, row["max_concurrency"].as_double().value_or(-1), 1e-9);
+    if (HasFailure()) break;
+  }
+  std::cout << rows.size() << " rows, of which " << refused << " do not fit\n";
+}
+
+}  // namespace
+}  // namespace plimsoll::memory
