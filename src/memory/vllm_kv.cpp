@@ -9,8 +9,8 @@
 namespace plimsoll::memory {
 namespace {
 
-constexpr std::int64_t kKernelMultiple = 16;  // tokens that kernels of attention beside states step by
-constexpr std::int64_t kLatentMultiple = 128;
+constexpr std::int64_t kLatentTokens =
+    128;  // beside states, blocks of latent vectors are a whole number of these
 
 std::int64_t divided_up(std::int64_t amount, std::int64_t parts) {
   return amount / parts + (amount % parts != 0 ? 1 : 0);
@@ -32,8 +32,12 @@ struct Paged {
 
 using Group = std::vector<Paged>;  // never empty
 
+bool is_index(VllmKind kind) {
+  return kind == VllmKind::kIndexer || kind == VllmKind::kCompressedKeys;
+}
+
 bool keeps_all_tokens(VllmKind kind) {
-  return kind == VllmKind::kFull || kind == VllmKind::kLatent || kind == VllmKind::kIndexer;
+  return kind == VllmKind::kFull || kind == VllmKind::kLatent || is_index(kind);
 }
 
 class Planner {
@@ -57,13 +61,14 @@ class Planner {
     bool is_latent = false;
     for (const VllmLayer& layer : layers) {
       state = std::max(state, layer.state_bytes.value);
-      if (layer.kind == VllmKind::kIndexer) continue;
+      if (is_index(layer.kind)) continue;
       token = std::max(token, layer.token_bytes.value);
       is_latent = is_latent || layer.kind == VllmKind::kLatent;
     }
     std::int64_t block = settings_.block_size, padded = 0;
     if (state > 0 && token > 0) {
-      const std::int64_t step = std::max(is_latent ? kLatentMultiple : kKernelMultiple, settings_.block_size);
+      const std::int64_t step =
+          std::max({is_latent ? kLatentTokens : 1, settings_.kernel_tokens, settings_.block_size});
       const auto stride = checked_product(step, token);
       if (!stride) return too_large();
       block = std::max(block, step * divided_up(state, *stride));
@@ -118,24 +123,35 @@ class Planner {
       groups_.push_back(layers_);
       return {};
     }
-    PLIMSOLL_TRY_VOID(make_pages_equal());
+    // Index keys lie in one block with their attention: pages of a block may differ then.
+    const bool is_packed = has(VllmKind::kCompressedKeys);
+    if (!is_packed) PLIMSOLL_TRY_VOID(make_pages_equal());
     std::vector<Group> buckets;
     for (const Paged& paged : layers_) {
-      const auto bucket = std::find_if(buckets.begin(), buckets.end(),
-                                       [&](const Group& other) { return other.front() == paged; });
+      const auto bucket = std::find_if(buckets.begin(), buckets.end(), [&](const Group& other) {
+        return other.front() == paged || (is_packed && keeps_all_tokens(other.front().layer.kind) &&
+                                          keeps_all_tokens(paged.layer.kind));
+      });
       if (bucket == buckets.end())
         buckets.push_back({paged});
       else
         bucket->push_back(paged);
     }
-    const std::size_t size = group_size(buckets);
+    const std::size_t size = is_packed ? num_attending() : group_size(buckets);
     for (const Group& bucket : buckets) {
-      const std::size_t count = (bucket.size() + size - 1) / size;
+      const bool is_whole = is_packed && keeps_all_tokens(bucket.front().layer.kind);
+      const std::size_t count = is_whole ? 1 : (bucket.size() + size - 1) / size;
       const std::size_t first = groups_.size();
       groups_.resize(first + count);
       for (std::size_t i = 0; i < bucket.size(); ++i) groups_[first + i % count].push_back(bucket[i]);
     }
     return {};
+  }
+
+  std::size_t num_attending() const {
+    return static_cast<std::size_t>(std::count_if(layers_.begin(), layers_.end(), [](const Paged& p) {
+      return keeps_all_tokens(p.layer.kind) && !is_index(p.layer.kind);
+    }));
   }
 
   std::size_t group_size(const std::vector<Group>& buckets) const {
@@ -155,6 +171,7 @@ class Planner {
     for (const Paged& paged : layers_) largest = std::max(largest, paged.page);
     for (Paged& paged : layers_) {
       if (paged.page == largest) continue;
+      if (paged.page == 0) continue;
       if (paged.layer.kind != VllmKind::kState && largest % paged.page == 0) {
         paged.block_size *= largest / paged.page;
       } else if (paged.layer.kind == VllmKind::kLatent || paged.layer.kind == VllmKind::kIndexer) {
@@ -210,6 +227,7 @@ class Planner {
       case VllmKind::kFull:
       case VllmKind::kLatent:
       case VllmKind::kIndexer:
+      case VllmKind::kCompressedKeys:
         return divided_up(divided_up(length, settings_.decode_context_parallel), paged.block_size);
       case VllmKind::kSlidingWindow:
         return divided_up(std::min(paged.layer.reach - 1 + in_flight(), length), paged.block_size) + 1;
@@ -219,6 +237,8 @@ class Planner {
         if (settings_.state_mode == VllmStateMode::kNone) return 1 + drafts;
         if (settings_.state_mode == VllmStateMode::kAll) return divided_up(length, paged.block_size) + drafts;
         return 2 + drafts + (paged.layer.exports_checkpoint ? 1 : 0);
+      case VllmKind::kRing:
+        return 1;
     }
     return 0;
   }

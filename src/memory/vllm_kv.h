@@ -21,7 +21,8 @@ namespace plimsoll::memory {
 enum class VllmStateMode { kNone, kAlign, kAll };
 
 struct VllmKvSettings {
-  std::int64_t block_size = 16;  // tokens; states may make it longer
+  std::int64_t block_size = 16;     // tokens; states may make it longer
+  std::int64_t kernel_tokens = 16;  // beside states a block is a whole number of these
   std::int64_t max_model_len = 0;
   std::int64_t max_num_batched_tokens = 8192;
   int batches_in_flight = 2;

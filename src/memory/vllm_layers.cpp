@@ -63,8 +63,16 @@ class LayerList {
   // Keys of one byte a value with a scale for each group of them, on every rank.
   Status add_indexer(const std::optional<model::Indexer>& indexer) {
     if (!indexer || indexer->heads == 0) return {};
-    if (indexer->tokens_per_key > 1) return unsupported("compressed index keys");
     const std::int64_t width = indexer->head_dim;
+    if (indexer->tokens_per_key > 1) {
+      const std::int64_t key = width * (settings_.has_fp8_index_keys ? 1 : 2);
+      if (key % indexer->tokens_per_key != 0)
+        return unsupported("index keys that fill no whole byte a token");
+      layers_.push_back({.kind = VllmKind::kCompressedKeys,
+                         .layer = place_,
+                         .token_bytes = Bytes(key / indexer->tokens_per_key)});
+      return {};
+    }
     layers_.push_back({.kind = VllmKind::kIndexer,
                        .layer = place_,
                        .token_bytes = Bytes(width + width / kIndexerScaleGroup * 4)});
@@ -72,9 +80,13 @@ class LayerList {
   }
 
   Status add_state(const model::State& state) {
-    const std::int64_t ranks = settings_.tensor_parallel;
-    if (state.kind == model::StateKind::kIndexRing || (state.convolution_elements > 0 && state.kernel < 2))
-      return unsupported("a state of its own kind");
+    if (state.kind == model::StateKind::kIndexRing) {  // lies in the blocks of the attention beside it
+      layers_.push_back({.kind = VllmKind::kRing, .layer = place_});
+      return {};
+    }
+    const std::int64_t ranks = state.is_copied ? 1 : settings_.tensor_parallel;
+    if (state.convolution_elements > 0 && state.kernel < 2)
+      return unsupported("a convolution of its own kind");
     const std::int64_t columns = state.kernel - 1;
     std::int64_t channels = columns > 0 ? state.convolution_elements / columns : 0;
     // Groups that the ranks do not divide are copied until each rank has one.
@@ -90,15 +102,17 @@ class LayerList {
     const std::int64_t convolution = channels / ranks * (columns + settings_.num_speculative_tokens);
     const auto convolved = stored_bytes(state.convolution_dtype.value_or(settings_.activation_dtype),
                                         columns > 0 ? convolution : 0);
-    const auto recurrent = stored_bytes(state.recurrent_dtype.value_or(settings_.activation_dtype),
-                                        state.recurrent_elements / ranks);
+    const DType recurrent_dtype =
+        settings_.recurrent_dtype.value_or(state.recurrent_dtype.value_or(settings_.activation_dtype));
+    const auto recurrent = stored_bytes(recurrent_dtype, state.recurrent_elements / ranks);
     if (!convolved || !recurrent) return unsupported("a state of a type that has no whole bytes");
-    layers_.push_back({.kind = VllmKind::kState,
-                       .layer = place_,
-                       .state_bytes = *convolved + *recurrent,
-                       .exports_checkpoint = state.kind == model::StateKind::kMamba2 ||
-                                             (state.kind == model::StateKind::kGatedDeltaNet &&
-                                              settings_.gdn_exports_checkpoint)});
+    layers_.push_back(
+        {.kind = VllmKind::kState,
+         .layer = place_,
+         .state_bytes = *convolved + *recurrent,
+         .exports_checkpoint = state.kind == model::StateKind::kMamba2 ||
+                               (settings_.gdn_exports_checkpoint &&
+                                (state.kind == model::StateKind::kGatedDeltaNet || state.is_copied))});
     return {};
   }
 
@@ -124,9 +138,12 @@ std::string_view engine_name(VllmKind kind) {
       return "ChunkedLocalAttentionSpec";
     case VllmKind::kLatent:
     case VllmKind::kIndexer:
+    case VllmKind::kCompressedKeys:
       return "MLAAttentionSpec";
     case VllmKind::kState:
       return "MambaSpec";
+    case VllmKind::kRing:
+      return "CircularBufferSpec";
   }
   return "";
 }

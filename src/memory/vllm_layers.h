@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -14,9 +15,9 @@
 
 namespace plimsoll::memory {
 
-enum class VllmKind { kFull, kSlidingWindow, kChunked, kLatent, kIndexer, kState };
+enum class VllmKind { kFull, kSlidingWindow, kChunked, kLatent, kIndexer, kCompressedKeys, kState, kRing };
 /// The engine's own class: FullAttentionSpec SlidingWindowSpec ChunkedLocalAttentionSpec MLAAttentionSpec
-/// MambaSpec.
+/// MambaSpec CircularBufferSpec.
 std::string_view engine_name(VllmKind kind);
 
 /// One thing that a layer keeps: attention per token, or a state of fixed size.
@@ -37,7 +38,9 @@ struct VllmLayerSettings {
   VllmCacheType cache = VllmCacheType::k16Bit;
   DType activation_dtype = DType::kBF16;
   int tensor_parallel = 1;
-  int num_speculative_tokens = 0;       // of multi-token prediction: its layers keep keys too
+  int num_speculative_tokens = 0;             // of multi-token prediction: its layers keep keys too
+  std::optional<DType> recurrent_dtype = {};  // --mamba-ssm-cache-dtype
+  bool has_fp8_index_keys = false;      // compressed index keys: --attention-config.indexer_kv_dtype fp8
   bool gdn_exports_checkpoint = false;  // gated delta nets under --gdn-prefill-backend flashinfer
 };
 

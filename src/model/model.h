@@ -96,6 +96,7 @@ struct State {
   int kernel = 0;                         // of that convolution; 0: there is none, or it is not known
   int groups = 0;                         // Mamba 2: heads share B and C in so many groups
   std::int64_t group_channels = 0;        // of the channels, those of one group's B and C
+  bool is_copied = false;                 // tensor parallelism does not split it: every rank keeps all
   std::optional<DType> recurrent_dtype = {};    // declared by the config; else the dtype of activations
   std::optional<DType> convolution_dtype = {};  // where the engine fixes it; else the dtype of activations
   bool operator==(const State&) const = default;

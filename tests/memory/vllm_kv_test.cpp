@@ -107,5 +107,67 @@ TEST(VllmKv, EveryRowOfTheEnginesOwnPlanning) {
   std::cout << rows.size() << " rows, of which " << refused << " do not fit\n";
 }
 
+// A hybrid with compressed index keys, rings, and a state that ranks do not split, packed into one block.
+Result<VllmKvPlan> plan_of_packed(const Json& row, const model::ModelSpec& spec) {
+  VllmLayerSettings layer_settings;
+  if (text(row, "kv_cache_dtype") == "fp8") layer_settings.cache = VllmCacheType::k8Bit;
+  layer_settings.tensor_parallel = static_cast<int>(integer(row, "tp"));
+  layer_settings.num_speculative_tokens = static_cast<int>(integer(row, "num_speculative_tokens"));
+  layer_settings.recurrent_dtype = dtype_from_config(text(row, "mamba_ssm_cache_dtype"));
+  layer_settings.has_fp8_index_keys = text(row, "indexer_kv_dtype") == "fp8";
+  layer_settings.gdn_exports_checkpoint = row["flashinfer_gdn_checkpoint"].as_bool().value_or(false);
+  VllmKvSettings settings;
+  settings.max_model_len = integer(row, "max_model_len");
+  settings.num_speculative_tokens = layer_settings.num_speculative_tokens;
+  settings.state_mode =
+      text(row, "mamba_cache_mode") == "none" ? VllmStateMode::kNone : VllmStateMode::kAlign;
+  if (layer_settings.gdn_exports_checkpoint) settings.kernel_tokens = 64;
+  PLIMSOLL_TRY(const auto layers, vllm_layers(spec, layer_settings));
+  return plan_vllm_kv(layers, static_cast<std::int64_t>(spec.layers.size()), settings, vllm_rules("0.33.0"),
+                      Bytes(integer(row, "available_bytes")));
+}
+
+void expect_packed(const Json& row, const VllmKvPlan& plan) {
+  std::int64_t blocks = 0;
+  ASSERT_EQ(plan.groups.size(), row["groups"].size());
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    const Json& group = row["groups"].items()[i];
+    EXPECT_EQ(engine_name(plan.groups[i].kind), text(group, "kind"));
+    EXPECT_EQ(plan.groups[i].num_layers, integer(group, "layers"));
+    EXPECT_EQ(plan.groups[i].blocks_per_request, integer(group, "blocks_per_request"));
+    blocks += plan.groups[i].blocks_per_request;
+  }
+  EXPECT_EQ(blocks, integer(row, "blocks_per_request"));
+  EXPECT_EQ(plan.num_blocks, integer(row, "num_blocks"));
+  EXPECT_EQ(plan.kv_tokens, integer(row, "kv_cache_size_tokens"));
+  EXPECT_NEAR(plan.max_concurrency, row["max_concurrency"].as_double().value_or(-1), 1e-9);
+}
+
+TEST(VllmKv, EveryRowOfAPackedHybrid) {
+  const std::string path = testing::golden_path("qwen38/config.json");
+  const auto config = read_json_file(path);
+  ASSERT_TRUE(config) << path;
+  const auto spec = model::read_spec(*config, path);
+  ASSERT_TRUE(spec) << spec.error().describe();
+  const auto rows = rows_of(testing::golden_path("qwen38/golden_kv.jsonl"));
+  ASSERT_FALSE(rows.empty());
+  for (const Json& row : rows) {
+    SCOPED_TRACE(dump(row).substr(0, 400));
+    const auto plan = plan_of_packed(row, *spec);
+    ASSERT_TRUE(plan) << plan.error().describe();
+    const std::string error = text(row, "error");
+    EXPECT_EQ(plan->fits, error.empty());
+    EXPECT_EQ(plan->message, error.empty() ? text(row, "log_line") : error);
+    EXPECT_EQ(plan->block_size, integer(row, "attention_block_size"));
+    EXPECT_EQ(plan->bytes_per_block.front().value, integer(row, "bytes_per_block"));
+    if (error.empty())
+      expect_packed(row, *plan);
+    else
+      EXPECT_EQ(plan->longest_len, integer(row, "estimated_max_len"));
+    if (HasFailure()) break;
+  }
+  std::cout << rows.size() << " rows\n";
+}
+
 }  // namespace
 }  // namespace plimsoll::memory

@@ -180,8 +180,10 @@ void read_layers(KeyReader& keys, Qwen4& model, Layer& attending) {
     Layer& layer = spec.layers[i];
     if (std::holds_alternative<State>(layer.mixer)) layer.side_states.clear();
     if (model.ngrams.layers[i])
-      layer.side_states.push_back(
-          {.kind = StateKind::kShortConv, .convolution_elements = model.wide() * model.ngrams.reach()});
+      layer.side_states.push_back({.kind = StateKind::kShortConv,
+                                   .convolution_elements = model.wide() * model.ngrams.reach(),
+                                   .kernel = static_cast<int>(model.ngrams.reach()) + 1,
+                                   .is_copied = true});
   }
 }
 
