@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/vllm_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace plimsoll::memory {
+namespace {
+
+constexpr std::int64_t kVocabularyStep = 64;  // rows of embedding and head are filled up to a multiple of it
+
+enum class Split { kWhole, kEven, kKeyValue, kFusedQkv, kVocabulary };
+
+struct NamedSplit {
+  std::string_view module;
+  Split weight, bias;
+};
+
+// By the module that a weight belongs to. Columns split their bias with their rows; rows keep it whole.
+constexpr NamedSplit kSplits[] = {
+    {"embed_tokens", Split::kVocabulary, Split::kVocabulary},
+    {"lm_head", Split::kVocabulary, Split::kVocabulary},
+    {"q_proj", Split::kEven, Split::kEven},
+    {"k_proj", Split::kKeyValue, Split::kKeyValue},
+    {"v_proj", Split::kKeyValue, Split::kKeyValue},
+    {"qkv_proj", Split::kFusedQkv, Split::kFusedQkv},
+    {"query_key_value", Split::kFusedQkv, Split::kFusedQkv},
+    {"o_proj", Split::kEven, Split::kWhole},
+    {"sinks", Split::kEven, Split::kEven},
+    {"q_b_proj", Split::kEven, Split::kEven},
+    {"kv_b_proj", Split::kEven, Split::kEven},
+    {"q_a_proj", Split::kWhole, Split::kWhole},
+    {"kv_a_proj_with_mqa", Split::kWhole, Split::kWhole},
+    {"gate_proj", Split::kEven, Split::kEven},
+    {"up_proj", Split::kEven, Split::kEven},
+    {"gate_up_proj", Split::kEven, Split::kEven},
+    {"gate_up_proj_bias", Split::kEven, Split::kEven},
+    {"down_proj", Split::kEven, Split::kWhole},
+    {"down_proj_bias", Split::kWhole, Split::kWhole},
+    {"w1", Split::kEven, Split::kEven},
+    {"w2", Split::kEven, Split::kWhole},
+    {"w3", Split::kEven, Split::kEven},
+    {"conv1d", Split::kEven, Split::kEven},
+    {"in_proj", Split::kEven, Split::kEven},
+    {"in_proj_qkv", Split::kEven, Split::kEven},
+    {"in_proj_z", Split::kEven, Split::kEven},
+    {"in_proj_a", Split::kEven, Split::kEven},
+    {"in_proj_b", Split::kEven, Split::kEven},
+    {"in_proj_qkvz", Split::kEven, Split::kEven},
+    {"in_proj_ba", Split::kEven, Split::kEven},
+    {"x_proj", Split::kEven, Split::kWhole},
+    {"dt_proj", Split::kEven, Split::kEven},
+    {"dt_bias", Split::kEven, Split::kEven},
+    {"A_log", Split::kEven, Split::kEven},
+    {"D", Split::kEven, Split::kEven},
+    {"out_proj", Split::kEven, Split::kWhole},
+    {"shared_expert_gate", Split::kWhole, Split::kWhole},
+};
+
+// What engines hold in 32 bit whatever the model's type.
+constexpr std::string_view kIn32Bit[] = {"A_log", "e_score_correction_bias"};
+
+struct Name {
+  std::string_view module;  // the last part that is no "weight" or "bias"
+  bool is_bias = false;
+};
+
+Name name_of(std::string_view text) {
+  Name name;
+  const auto last = [&] {
+    const std::size_t dot = text.rfind('.');
+    return dot == std::string_view::npos ? text : text.substr(dot + 1);
+  };
+  name.is_bias = last() == "bias";
+  if ((name.is_bias || last() == "weight") && last().size() < text.size())
+    text.remove_suffix(last().size() + 1);
+  name.module = last();
+  return name;
+}
+
+class RankWeights {
+ public:
+  RankWeights(const model::ModelSpec& spec, const VllmWeightSettings& settings)
+      : spec_(spec), settings_(settings) {}
+
+  Status add(const model::Weight& weight) {
+    if (weight.group == model::WeightGroup::kMtp && !settings_.has_prediction_layers) return {};
+    const Name name = name_of(weight.hf_name);
+    const bool is_counted = weight.is_parameter || name.module == "e_score_correction_bias";
+    if (!is_counted) return {};
+    PLIMSOLL_TRY(const std::int64_t elements, elements_of(weight, name));
+    const bool is_wide =
+        std::find(std::begin(kIn32Bit), std::end(kIn32Bit), name.module) != std::end(kIn32Bit);
+    const auto bytes = stored_bytes(is_wide ? DType::kF32 : weight.dtype.value_or(settings_.dtype), elements);
+    const auto sum = bytes ? checked_sum(total_.bytes.value, bytes->value) : std::nullopt;
+    if (!sum)
+      return fail(ErrorCode::kMalformed, "the weights of a rank do not fit 63 bits", weight.hf_name,
+                  "check the sizes in the config");
+    total_.bytes = Bytes(*sum);
+    return {};
+  }
+
+  VllmWeights take() { return std::move(total_); }
+
+ private:
+  std::int64_t ranks() const { return settings_.tensor_parallel; }
+
+  Split split_of(const model::Weight& weight, const Name& name) {
+    using enum model::WeightGroup;
+    if (weight.group == kNorm || weight.group == kRouter) return Split::kWhole;
+    const auto* row = std::find_if(std::begin(kSplits), std::end(kSplits),
+                                   [&](const NamedSplit& split) { return split.module == name.module; });
+    if (row != std::end(kSplits)) return name.is_bias ? row->bias : row->weight;
+    if (weight.is_linear && std::find(total_.unknown.begin(), total_.unknown.end(), name.module) ==
+                                total_.unknown.end())
+      total_.unknown.emplace_back(name.module);
+    return Split::kWhole;
+  }
+
+  Result<std::int64_t> elements_of(const model::Weight& weight, const Name& name) {
+    std::int64_t one = 1;
+    for (const std::int64_t size : weight.shape) one *= size;  // bounded by read_spec, copies too
+    std::int64_t copies = weight.copies;
+    if (weight.group == model::WeightGroup::kExperts && settings_.is_expert_parallel) {
+      PLIMSOLL_TRY(copies, divided(copies, "experts"));
+      return one * copies;
+    }
+    switch (split_of(weight, name)) {
+      case Split::kWhole:
+        return one * copies;
+      case Split::kEven: {
+        PLIMSOLL_TRY(const std::int64_t part, divided(one, weight.hf_name));
+        return part * copies;
+      }
+      case Split::kVocabulary: {
+        const std::int64_t rows = weight.shape.empty() ? 1 : weight.shape.front();
+        const std::int64_t padded = (rows + kVocabularyStep - 1) / kVocabularyStep * kVocabularyStep;
+        PLIMSOLL_TRY(const std::int64_t part, divided(padded, weight.hf_name));
+        return part * (one / rows);
+      }
+      case Split::kKeyValue:
+        return heads_of(weight, one, attention_of(weight), false);
+      case Split::kFusedQkv:
+        return heads_of(weight, one, attention_of(weight), true);
+    }
+    return one * copies;
+  }
+
+  const model::Attention* attention_of(const model::Weight& weight) const {
+    const auto place = static_cast<std::size_t>(weight.layer);
+    const auto& layers = place < spec_.layers.size() ? spec_.layers : spec_.mtp_layers;
+    const std::size_t index = place < spec_.layers.size() ? place : 0;
+    return index < layers.size() ? std::get_if<model::Attention>(&layers[index].mixer) : nullptr;
+  }
+
+  // Key and value heads below one a rank are copied.
+  Result<std::int64_t> heads_of(const model::Weight& weight, std::int64_t elements,
+                                const model::Attention* attention, bool is_fused) const {
+    if (!attention || attention->kv_heads < 1) return divided(elements, weight.hf_name);
+    const std::int64_t kv = attention->kv_heads, q = is_fused ? attention->q_heads : 0;
+    if (kv >= ranks() ? kv % ranks() != 0 : ranks() % kv != 0)
+      return fail(ErrorCode::kNo, std::to_string(kv) + " KV heads cannot be split over " +
+                                      std::to_string(ranks()) + " ranks",
+                  "--tensor-parallel-size", "choose a size that divides the KV heads, or a multiple of them");
+    PLIMSOLL_TRY(const std::int64_t queries, divided(q, "query heads"));
+    const std::int64_t all = q + (is_fused ? 2 : 1) * kv;
+    const std::int64_t own = queries + (is_fused ? 2 : 1) * std::max<std::int64_t>(1, kv / ranks());
+    return elements / all * own;
+  }
+
+  Result<std::int64_t> divided(std::int64_t amount, std::string_view what) const {
+    if (amount % ranks() == 0) return amount / ranks();
+    return fail(ErrorCode::kNo,
+                std::string(what) + ": " + std::to_string(amount) + " cannot be split over " +
+                    std::to_string(ranks()) + " ranks",
+                "--tensor-parallel-size", "choose a size that divides it");
+  }
+
+  const model::ModelSpec& spec_;
+  const VllmWeightSettings& settings_;
+  VllmWeights total_;
+};
+
+}  // namespace
+
+Result<VllmWeights> vllm_weights(const model::ModelSpec& spec, const VllmWeightSettings& settings) {
+  if (settings.tensor_parallel < 1)
+    return fail(ErrorCode::kUsage, "there must be at least 1 rank", "--tensor-parallel-size", "give 1 or more");
+  if (!spec.has_all_weights)
+    return fail(ErrorCode::kUnsupported, "the weights of some part of the model are not known", "config.json",
+                "give the weight files");
+  RankWeights rank(spec, settings);
+  for (const model::Weight& weight : spec.weights) PLIMSOLL_TRY_VOID(rank.add(weight));
+  return rank.take();
+}
+
+}  // namespace plimsoll::memory

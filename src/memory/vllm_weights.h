@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many bytes of a model's weights does each rank of vLLM hold?
+// Every weight of the spec is split, copied or kept whole as the engine's layers do. Leaves out copies made
+// after loading, buffers and quantized layouts. Pure. Source: docs/formulas/vllm_weights.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "model/model.h"
+
+namespace plimsoll::memory {
+
+struct VllmWeightSettings {
+  DType dtype = DType::kBF16;  // of all weights but those that the engine keeps in 32 bit
+  int tensor_parallel = 1;
+  bool is_expert_parallel = false;  // whole experts to ranks, instead of a slice of each
+  bool has_prediction_layers = false;
+};
+
+struct VllmWeights {
+  Bytes bytes;                       // of rank 0
+  std::vector<std::string> unknown;  // names of weights whose splitting is not known: counted whole
+};
+
+/// Errors: kNo when heads, widths or experts cannot be split over the ranks; kUnsupported when the model's
+/// weights are not all known; kMalformed for sizes beyond 63 bits.
+Result<VllmWeights> vllm_weights(const model::ModelSpec& spec, const VllmWeightSettings& settings);
+
+}  // namespace plimsoll::memory

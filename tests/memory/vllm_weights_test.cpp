@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes that vLLM's own model classes hold on rank 0.
+#include "memory/vllm_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "base/json.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::memory {
+namespace {
+
+std::string config_of(const std::string& model) {
+  const std::string path = testing::golden_path("vllm_kv/configs/" + model + "_config.json");
+  if (std::filesystem::exists(path)) return path;
+  // Two of the models are among the published configs.
+  std::string folder = model;
+  if (folder.starts_with("hand--")) folder = "Qwen--" + folder.substr(6);
+  folder.replace(folder.find("--"), 2, "__");
+  return testing::golden_path("configs/" + folder + "/config.json");
+}
+
+TEST(VllmWeights, EveryRowOfTheEnginesOwnClasses) {
+  std::ifstream in(testing::golden_path("vllm_kv/golden_weights.jsonl"));
+  std::size_t rows = 0;
+  for (std::string line; std::getline(in, line); ++rows) {
+    const auto row = parse_json(line, "golden_weights.jsonl");
+    ASSERT_TRUE(row);
+    const std::string model = *(*row)["model"].as_string(), option = *(*row)["option"].as_string();
+    const auto tp = (*row)["tp"].as_integer().value_or(0);
+    SCOPED_TRACE(model + " " + option + " tp " + std::to_string(tp));
+    // The smaller of two sisters has no config here: it differs in layers and experts only.
+    const bool is_smaller = model == "openai--gpt-oss-20b";
+    const std::string path = config_of(is_smaller ? "openai--gpt-oss-120b" : model);
+    auto config = read_json_file(path);
+    ASSERT_TRUE(config) << path;
+    if (is_smaller) {
+      config->set("num_hidden_layers", Json(24));
+      config->set("num_local_experts", Json(32));
+      config->set("layer_types", Json());
+    }
+    const auto spec = model::read_spec(*config, path);
+    ASSERT_TRUE(spec) << spec.error().describe();
+    const auto weights = vllm_weights(*spec, {.dtype = DType::kBF16,
+                                              .tensor_parallel = static_cast<int>(tp),
+                                              .is_expert_parallel = option == "ep",
+                                              .has_prediction_layers = false});
+    ASSERT_TRUE(weights) << weights.error().describe();
+    EXPECT_TRUE(weights->unknown.empty()) << weights->unknown.front();
+    EXPECT_EQ(weights->bytes.value, (*row)["param_bytes"].as_integer());
+  }
+  EXPECT_GT(rows, 0U);
+  std::cout << rows << " rows\n";
+}
+
+}  // namespace
+}  // namespace plimsoll::memory
