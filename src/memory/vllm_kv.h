@@ -31,7 +31,7 @@ struct VllmKvSettings {
   int pipeline_parallel = 1;
   int decode_context_parallel = 1;
   int num_speculative_tokens = 0;
-  std::optional<std::int64_t> num_blocks_override;
+  std::optional<std::int64_t> num_blocks_override = {};
 };
 
 /// Layers that share one table of blocks.

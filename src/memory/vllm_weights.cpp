@@ -113,8 +113,8 @@ class RankWeights {
     const auto* row = std::find_if(std::begin(kSplits), std::end(kSplits),
                                    [&](const NamedSplit& split) { return split.module == name.module; });
     if (row != std::end(kSplits)) return name.is_bias ? row->bias : row->weight;
-    if (weight.is_linear && std::find(total_.unknown.begin(), total_.unknown.end(), name.module) ==
-                                total_.unknown.end())
+    if (weight.is_linear &&
+        std::find(total_.unknown.begin(), total_.unknown.end(), name.module) == total_.unknown.end())
       total_.unknown.emplace_back(name.module);
     return Split::kWhole;
   }
@@ -161,8 +161,8 @@ class RankWeights {
     if (!attention || attention->kv_heads < 1) return divided(elements, weight.hf_name);
     const std::int64_t kv = attention->kv_heads, q = is_fused ? attention->q_heads : 0;
     if (kv >= ranks() ? kv % ranks() != 0 : ranks() % kv != 0)
-      return fail(ErrorCode::kNo, std::to_string(kv) + " KV heads cannot be split over " +
-                                      std::to_string(ranks()) + " ranks",
+      return fail(ErrorCode::kNo,
+                  std::to_string(kv) + " KV heads cannot be split over " + std::to_string(ranks()) + " ranks",
                   "--tensor-parallel-size", "choose a size that divides the KV heads, or a multiple of them");
     PLIMSOLL_TRY(const std::int64_t queries, divided(q, "query heads"));
     const std::int64_t all = q + (is_fused ? 2 : 1) * kv;
@@ -187,7 +187,8 @@ class RankWeights {
 
 Result<VllmWeights> vllm_weights(const model::ModelSpec& spec, const VllmWeightSettings& settings) {
   if (settings.tensor_parallel < 1)
-    return fail(ErrorCode::kUsage, "there must be at least 1 rank", "--tensor-parallel-size", "give 1 or more");
+    return fail(ErrorCode::kUsage, "there must be at least 1 rank", "--tensor-parallel-size",
+                "give 1 or more");
   if (!spec.has_all_weights)
     return fail(ErrorCode::kUnsupported, "the weights of some part of the model are not known", "config.json",
                 "give the weight files");

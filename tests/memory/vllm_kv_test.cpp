@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/json.h"
+#include "tests/memory/worked_case.h"
 #include "tests/testing/golden.h"
 
 namespace plimsoll::memory {
@@ -167,6 +168,74 @@ TEST(VllmKv, EveryRowOfAPackedHybrid) {
     if (HasFailure()) break;
   }
   std::cout << rows.size() << " rows\n";
+}
+
+TEST(VllmKv, TheWorkedCase) {
+  const testing::WorkedCase page("vllm_kv_cache.md");
+  const VllmKvSettings settings{.max_model_len = 8192};
+  const auto plan_for = [&](const model::ModelSpec& spec) {
+    const auto layers = vllm_layers(spec, {});
+    EXPECT_TRUE(layers);
+    return plan_vllm_kv(*layers, static_cast<std::int64_t>(spec.layers.size()), settings, vllm_rules(""),
+                        Bytes(16 * kGiB));
+  };
+  const auto plain = plan_for(testing::llama(testing::kLlama8B));
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->groups.front().page.value, page.integer("8b_page"));
+  EXPECT_EQ(plain->bytes_per_block.front().value, page.integer("8b_bytes_per_block"));
+  EXPECT_EQ(plain->num_blocks, page.integer("8b_blocks"));
+  EXPECT_EQ(plain->kv_tokens, page.integer("8b_tokens"));
+  EXPECT_EQ(plain->groups.front().blocks_per_request, page.integer("8b_blocks_of_a_request"));
+
+  const model::ModelSpec& spec = spec_of("hand--Qwen3-Next-80B-A3B");
+  EXPECT_EQ(vllm_layers(spec, {})->front().state_bytes.value, page.integer("next_state"));
+  const auto hybrid = plan_for(spec);
+  ASSERT_TRUE(hybrid);
+  EXPECT_EQ(hybrid->block_size, page.integer("next_block"));
+  EXPECT_EQ(hybrid->groups.front().page.value, page.integer("next_page"));
+  EXPECT_EQ(static_cast<std::int64_t>(hybrid->groups.size()), page.integer("next_groups"));
+  EXPECT_EQ(hybrid->bytes_per_block.front().value, page.integer("next_bytes_per_block"));
+  EXPECT_EQ(hybrid->num_blocks, page.integer("next_blocks"));
+  EXPECT_EQ(hybrid->kv_tokens, page.integer("next_tokens"));
+}
+
+TEST(VllmKv, StagesTakeTheRestBackwards) {
+  EXPECT_EQ(pipeline_stages(5, 1), std::vector<int>(5, 0));
+  EXPECT_EQ(pipeline_stages(7, 2), (std::vector<int>{0, 0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(pipeline_stages(6, 4), (std::vector<int>{0, 1, 1, 2, 2, 3}));
+  EXPECT_EQ(pipeline_stages(2, 4), (std::vector<int>{1, 2}));
+}
+
+TEST(VllmKv, RefusesSettingsThatMakeNoSense) {
+  const auto layers = vllm_layers(testing::llama(testing::kLlama8B), {});
+  ASSERT_TRUE(layers);
+  for (const VllmKvSettings& settings :
+       {VllmKvSettings{}, VllmKvSettings{.block_size = 0, .max_model_len = 1},
+        VllmKvSettings{.max_model_len = 1, .batches_in_flight = 0},
+        VllmKvSettings{.max_model_len = 1, .pipeline_parallel = 0}}) {
+    const auto plan = plan_vllm_kv(*layers, 32, settings, vllm_rules(""), Bytes(1));
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().code, ErrorCode::kUsage);
+  }
+}
+
+TEST(VllmKv, NothingIsLeftForTheCache) {
+  const auto layers = vllm_layers(testing::llama(testing::kLlama8B), {});
+  const auto plan = plan_vllm_kv(*layers, 32, {.max_model_len = 8}, vllm_rules(""), Bytes(-5));
+  ASSERT_TRUE(plan);
+  EXPECT_FALSE(plan->fits);
+  EXPECT_EQ(plan->longest_len, 0);
+  EXPECT_EQ(plan->message.find("No available memory"), 0U);
+}
+
+TEST(VllmRules, TheNewestReleaseThatIsNoNewer) {
+  EXPECT_EQ(vllm_rules("0.33.0").minor, 29);
+  EXPECT_EQ(vllm_rules("").minor, 29);
+  EXPECT_EQ(vllm_rules("1.0").minor, 29);
+  EXPECT_EQ(vllm_rules("0.28.0").minor, 27);
+  EXPECT_EQ(vllm_rules("0.11.2").grouping, VllmGrouping::kLeast);
+  EXPECT_EQ(vllm_rules("0.9.0").grouping, VllmGrouping::kNone);
+  EXPECT_EQ(vllm_rules("0.1.2").minor, 6);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "base/json.h"
+#include "tests/memory/worked_case.h"
 #include "tests/testing/golden.h"
 
 namespace plimsoll::memory {
@@ -55,6 +56,19 @@ TEST(VllmWeights, EveryRowOfTheEnginesOwnClasses) {
   }
   EXPECT_GT(rows, 0U);
   std::cout << rows << " rows\n";
+}
+
+TEST(VllmWeights, TheWorkedCase) {
+  const testing::WorkedCase page("vllm_weights.md");
+  const auto config = read_json_file(config_of("meta-llama--Meta-Llama-3.1-8B"));
+  ASSERT_TRUE(config);
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(vllm_weights(*spec, {})->bytes.value, page.integer("8b_bytes_of_1"));
+  EXPECT_EQ(vllm_weights(*spec, {.tensor_parallel = 2})->bytes.value, page.integer("8b_bytes_of_2"));
+  const auto three = vllm_weights(*spec, {.tensor_parallel = 3});
+  ASSERT_FALSE(three);
+  EXPECT_EQ(three.error().code, ErrorCode::kNo);
 }
 
 }  // namespace
