@@ -14,6 +14,15 @@
 namespace plimsoll::cli {
 namespace {
 
+/// Flags of vLLM that reach its arithmetic, under vLLM's names.
+struct VllmFlags {
+  std::optional<int> tensor_parallel;
+  int pipeline_parallel = 1, decode_context_parallel = 1;
+  bool is_expert_parallel = false, has_no_async = false;
+  std::optional<bool> prefix_caching, disables_hybrid_manager;
+  std::string state_mode, state_dtype, index_dtype, prefill_backend, speculative;
+};
+
 struct PlanFlags {
   CommonFlags common;
   std::string model, engine, accounting;
@@ -23,6 +32,7 @@ struct PlanFlags {
       threads;
   std::string kv_cache_dtype = "auto", dtype = "auto", quantization;
   std::optional<double> utilization;
+  VllmFlags vllm;
 };
 
 Result<std::optional<std::int64_t>> size_of(const std::string& text, const char* flag) {
@@ -40,6 +50,44 @@ Result<std::optional<int>> count_of(const std::string& text, const char* flag) {
   if (*value < 1 || *value > INT32_MAX)
     return fail(ErrorCode::kUsage, text + " is out of range", flag, "give a number from 1 to 2147483647");
   return std::optional<int>(static_cast<int>(*value));
+}
+
+Result<int> drafts_of(const std::string& text) {
+  if (text.empty()) return 0;
+  const auto config = parse_json(text, "--speculative-config");
+  const auto count = config ? (*config)["num_speculative_tokens"].as_integer() : std::nullopt;
+  const auto* method = config ? (*config)["method"].as_string() : nullptr;
+  if (!count || *count < 1 || *count > 64 || !method)
+    return fail(ErrorCode::kUsage, "the method and 1 to 64 num_speculative_tokens are needed",
+                "--speculative-config", R"(for example '{"method":"mtp","num_speculative_tokens":3}')");
+  if (!method->ends_with("mtp"))
+    return fail(ErrorCode::kUnsupported, "drafts by " + method->substr(0, 40) + " are not modelled",
+                "--speculative-config", "give the method mtp, or leave it out");
+  return static_cast<int>(*count);
+}
+
+Status add_vllm_settings(const VllmFlags& flags, plan::Settings& settings) {
+  settings.tensor_parallel = flags.tensor_parallel;
+  settings.pipeline_parallel = flags.pipeline_parallel;
+  settings.decode_context_parallel = flags.decode_context_parallel;
+  settings.is_expert_parallel = flags.is_expert_parallel;
+  settings.prefix_caching = flags.prefix_caching;
+  if (flags.disables_hybrid_manager) settings.hybrid_manager = !*flags.disables_hybrid_manager;
+  settings.is_async = !flags.has_no_async;
+  if (!flags.state_mode.empty())
+    settings.state_mode = flags.state_mode == "none"  ? memory::VllmStateMode::kNone
+                          : flags.state_mode == "all" ? memory::VllmStateMode::kAll
+                                                      : memory::VllmStateMode::kAlign;
+  if (!flags.state_dtype.empty() && flags.state_dtype != "auto") {
+    settings.state_dtype = dtype_from_config(flags.state_dtype);
+    if (!settings.state_dtype)
+      return fail(ErrorCode::kUsage, "\"" + flags.state_dtype.substr(0, 60) + "\" is no type for states",
+                  "--mamba-ssm-cache-dtype", "give auto, float32, bfloat16 or float16");
+  }
+  settings.has_fp8_index_keys = flags.index_dtype == "fp8";
+  settings.uses_flashinfer_prefill = flags.prefill_backend == "flashinfer";
+  PLIMSOLL_TRY(settings.num_speculative_tokens, drafts_of(flags.speculative));
+  return {};
 }
 
 Result<plan::Settings> settings_of(const PlanFlags& flags) {
@@ -60,6 +108,7 @@ Result<plan::Settings> settings_of(const PlanFlags& flags) {
   settings.kv_cache_dtype = flags.kv_cache_dtype;
   settings.dtype = flags.dtype;
   settings.memory_utilization = flags.utilization;
+  PLIMSOLL_TRY_VOID(add_vllm_settings(flags.vllm, settings));
   if (!flags.quantization.empty()) {
     settings.quantization = memory::parse_weight_format(flags.quantization);
     if (!settings.quantization)
@@ -141,12 +190,39 @@ int run_plan(PlanFlags& flags) {
   return plan->fits() ? 0 : exit_status(ErrorCode::kNo);
 }
 
+void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
+  constexpr int kMost = 1024;
+  const auto count = CLI::Range(1, kMost);
+  verb.add_option("--tensor-parallel-size", flags.tensor_parallel, "ranks that split every layer")
+      ->check(count);
+  verb.add_option("--pipeline-parallel-size", flags.pipeline_parallel, "stages of layers")->check(count);
+  verb.add_option("--decode-context-parallel-size", flags.decode_context_parallel,
+                  "ranks that split a sequence")
+      ->check(count);
+  verb.add_flag("--enable-expert-parallel", flags.is_expert_parallel, "whole experts to ranks");
+  verb.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", flags.prefix_caching,
+                "keep what prefixes left in the cache");
+  verb.add_flag("--disable-hybrid-kv-cache-manager,!--no-disable-hybrid-kv-cache-manager",
+                flags.disables_hybrid_manager, "layers with windows keep all tokens");
+  verb.add_flag("--no-async-scheduling", flags.has_no_async, "one batch under way");
+  verb.add_option("--mamba-cache-mode", flags.state_mode, "what of states is kept for prefixes")
+      ->check(CLI::IsMember({"none", "align", "all"}));
+  verb.add_option("--mamba-ssm-cache-dtype", flags.state_dtype, "type of recurrent states");
+  verb.add_option("--attention-config.indexer_kv_dtype", flags.index_dtype, "type of index keys")
+      ->check(CLI::IsMember({"auto", "bfloat16", "fp8"}));
+  verb.add_option("--gdn-prefill-backend", flags.prefill_backend, "kernels of gated delta nets")
+      ->check(CLI::IsMember({"auto", "triton", "flashinfer"}));
+  verb.add_option("--speculative-config", flags.speculative,
+                  R"({"method":"mtp","num_speculative_tokens":3})");
+}
+
 void add_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("MODEL", flags.model,
                   std::string(kModelHelp) + "; without it: the whole built-in catalogue");
   verb.add_option(
       "--engine", flags.engine,
-      "plimsoll (this program's own, on the CPU), or any (the formula alone); others are not modelled yet. "
+      "plimsoll (this program's own, on the CPU), any (the formula alone), or vllm[@VERSION] with "
+      "--kv-cache-memory-bytes; others are not modelled yet. "
       "Default: any with --gpu, plimsoll on this machine");
   verb.add_option("--accounting", flags.accounting, "simple: memory x share - weights - reserve, GB = 10^9")
       ->check(CLI::IsMember({"simple"}));
@@ -169,6 +245,7 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
                   "share of the memory that may be used (0.92)")
       ->check(CLI::Range(0.01, 1.0));
   verb.add_option("--threads", flags.threads, "worker threads of the embedded engine (one per core)");
+  add_vllm_flags(verb, flags.vllm);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "memory/vllm_rules.h"
+
 namespace plimsoll::memory {
 namespace {
 
@@ -16,6 +18,13 @@ constexpr EngineRules kRules[] = {
      .reserve_per_gpu = Bytes(0),
      .process_base = Bytes(64 * kMiB),
      .default_pool_limit = Bytes(4 * kGiB),
+     .block_size = 16},
+    {.engine = EngineName::kVllm,
+     .accounting = Accounting::kVllm,
+     .memory_utilization = 0.92,
+     .reserve_per_gpu = Bytes(0),
+     .process_base = Bytes(0),
+     .default_pool_limit = Bytes(0),
      .block_size = 16},
     {.engine = EngineName::kAny,
      .accounting = Accounting::kSimple,
@@ -31,7 +40,12 @@ constexpr EngineRules kRules[] = {
 Result<EngineRules> rules_for(const facts::EngineChoice& choice) {
   std::string modelled;
   for (const EngineRules& rules : kRules) {
-    if (rules.engine == choice.name) return rules;
+    if (rules.engine == choice.name) {
+      EngineRules chosen = rules;
+      if (rules.accounting == Accounting::kVllm)
+        chosen.memory_utilization = vllm_rules(choice.version).memory_utilization;
+      return chosen;
+    }
     modelled += (modelled.empty() ? "" : ", ") + std::string(to_string(rules.engine));
   }
   return fail(ErrorCode::kUnsupported,

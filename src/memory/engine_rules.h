@@ -13,6 +13,7 @@ namespace plimsoll::memory {
 /// Which formulas a row's fields belong to.
 enum class Accounting {
   kEmbedded,  // this program's engine: docs/formulas/embedded_engine.md
+  kVllm,      // docs/formulas/vllm_kv_cache.md, by release: vllm_rules.h
   kSimple,    // no engine: docs/formulas/simple_accounting.md
 };
 

@@ -8,5 +8,9 @@
 #include "memory/kv_cache.h"           // IWYU pragma: export
 #include "memory/quantized_weights.h"  // IWYU pragma: export
 #include "memory/simple_accounting.h"  // IWYU pragma: export
+#include "memory/vllm_kv.h"            // IWYU pragma: export
+#include "memory/vllm_layers.h"        // IWYU pragma: export
+#include "memory/vllm_rules.h"         // IWYU pragma: export
+#include "memory/vllm_weights.h"       // IWYU pragma: export
 #include "memory/weights.h"            // IWYU pragma: export
 #include "memory/workload.h"           // IWYU pragma: export

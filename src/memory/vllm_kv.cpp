@@ -263,11 +263,12 @@ class Planner {
 
   void count(Bytes available) {
     const Bytes block = *std::max_element(plan_.bytes_per_block.begin(), plan_.bytes_per_block.end());
+    plan_.max_model_len = settings_.max_model_len;
     const std::int64_t need = blocks_of_request(settings_.max_model_len);
     plan_.available = available - Bytes(rules_.reserves_null_block ? block.value : 0);
     plan_.required = block * need;
-    plan_.longest_len = longest(block);
     plan_.fits = plan_.required <= plan_.available;
+    plan_.longest_len = longest(block);
     if (available.value <= 0)
       plan_.message =
           "No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "
@@ -286,7 +287,7 @@ class Planner {
       return bytes && *bytes <= plan_.available.value;
     };
     if (settings_.max_model_len < 1 || !fits(1)) return 0;
-    std::int64_t low = 1, high = settings_.max_model_len;
+    std::int64_t low = 1, high = std::max(settings_.max_model_len, plan_.fits ? settings_.longest_asked : 0);
     while (low < high) {
       const std::int64_t middle = low + (high - low + 1) / 2;
       if (fits(middle))

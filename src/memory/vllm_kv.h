@@ -24,6 +24,7 @@ struct VllmKvSettings {
   std::int64_t block_size = 16;     // tokens; states may make it longer
   std::int64_t kernel_tokens = 16;  // beside states a block is a whole number of these
   std::int64_t max_model_len = 0;
+  std::int64_t longest_asked = 0;  // up to where the longest length that fits is looked for; 0: max_model_len
   std::int64_t max_num_batched_tokens = 8192;
   int batches_in_flight = 2;
   VllmStateMode state_mode = VllmStateMode::kAlign;
@@ -50,6 +51,7 @@ struct VllmKvPlan {
   std::optional<std::int64_t> state_block_size;  // that states made the attention's block
   Bytes available;                               // that the longest request is held against
   Bytes required;                                // that one request of the longest length takes
+  std::int64_t max_model_len = 0;                // that was asked about
   bool fits = false;
   std::int64_t num_blocks = 0;  // the null block among them; 0 when it does not fit, as what follows
   std::int64_t kv_tokens = 0;   // as this release logs them

@@ -12,18 +12,20 @@ using G = VllmGrouping;
 using T = VllmTokens;
 using C = VllmConcurrency;
 
-// Newest first. Columns: release, grouping, tokens, concurrency, batches in flight, null block, "models's".
+// Newest first. Columns: release, utilization, grouping, tokens, concurrency, batches in flight, null block,
+// prefixes of states, "models's".
 constexpr VllmRules kRules[] = {
-    {0, 29, 0, G::kMost150, T::kRequests, C::kBlocks, true, true, false},
-    {0, 27, 0, G::kMost150, T::kRequests, C::kBlocks, true, false, false},
-    {0, 26, 0, G::kMost150, T::kRequests, C::kBytes, true, false, false},
-    {0, 22, 0, G::kMost150, T::kRequests, C::kBytes, false, false, false},
-    {0, 21, 0, G::kMost150, T::kRequests, C::kBytes, false, false, true},
-    {0, 18, 0, G::kMost150, T::kLeastBlock, C::kBytes, false, false, true},
-    {0, 12, 0, G::kMost125, T::kLeastBlock, C::kBytes, false, false, true},
-    {0, 11, 0, G::kLeast, T::kLeastBlock, C::kBytes, false, false, true},
-    {0, 9, 1, G::kLeast, T::kBlocksOfGroup, C::kBytes, false, false, true},
-    {0, 6, 0, G::kNone, T::kBlocks, C::kTokens, false, false, true},
+    {0, 29, 0, 0.92, G::kMost150, T::kRequests, C::kBlocks, true, true, true, false},
+    {0, 27, 0, 0.92, G::kMost150, T::kRequests, C::kBlocks, true, false, true, false},
+    {0, 26, 0, 0.92, G::kMost150, T::kRequests, C::kBytes, true, false, true, false},
+    {0, 22, 0, 0.92, G::kMost150, T::kRequests, C::kBytes, false, false, false, false},
+    {0, 21, 0, 0.92, G::kMost150, T::kRequests, C::kBytes, false, false, false, true},
+    {0, 20, 0, 0.92, G::kMost150, T::kLeastBlock, C::kBytes, false, false, false, true},
+    {0, 18, 0, 0.90, G::kMost150, T::kLeastBlock, C::kBytes, false, false, false, true},
+    {0, 12, 0, 0.90, G::kMost125, T::kLeastBlock, C::kBytes, false, false, false, true},
+    {0, 11, 0, 0.90, G::kLeast, T::kLeastBlock, C::kBytes, false, false, false, true},
+    {0, 9, 1, 0.90, G::kLeast, T::kBlocksOfGroup, C::kBytes, false, false, false, true},
+    {0, 6, 0, 0.90, G::kNone, T::kBlocks, C::kTokens, false, false, false, true},
 };
 
 std::array<int, 3> numbers_of(std::string_view version) {

@@ -33,12 +33,14 @@ enum class VllmConcurrency {
 
 struct VllmRules {
   int major = 0, minor = 0, patch = 0;  // the first release with these rules
+  double memory_utilization = 0.92;     // --gpu-memory-utilization where no flag says otherwise
   VllmGrouping grouping = VllmGrouping::kMost150;
   VllmTokens tokens = VllmTokens::kRequests;
   VllmConcurrency concurrency = VllmConcurrency::kBlocks;
-  bool counts_batches_in_flight = true;  // windows keep the tokens of every batch under way, not of one
-  bool reserves_null_block = true;       // the fit check leaves out the block that is never handed out
-  bool says_models = false;              // the refusal reads "models's"
+  bool counts_batches_in_flight = true;   // windows keep the tokens of every batch under way, not of one
+  bool reserves_null_block = true;        // the fit check leaves out the block that is never handed out
+  bool caches_prefixes_of_states = true;  // prefix caching is on by default where layers keep states
+  bool says_models = false;               // the refusal reads "models's"
 };
 
 /// The rules of `version` ("0.33.0"): of the newest release known that is no newer, the oldest known where

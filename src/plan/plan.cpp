@@ -84,9 +84,35 @@ Result<Bytes> weights_of(const Question& question, Row& row) {
   return bytes;
 }
 
+std::int64_t length_of(const Question& question) {
+  const Model& model = *question.model;
+  return question.settings.max_model_len.value_or(model.default_length > 0 ? model.default_length
+                                                                           : model.spec.context_tokens());
+}
+
+Row impossible_row(const Question& question, std::string cache_dtype, Finding fault) {
+  Row row;
+  row.model = question.model->source;
+  row.title = question.model->title;
+  row.kv_cache_dtype = std::move(cache_dtype);
+  row.target = question.target;
+  row.can_be = false;
+  row.max_model_len = Tokens(length_of(question));
+  row.engine_message = fault.message + "; " + fault.fix + ".";
+  row.findings.push_back(std::move(fault));
+  return row;
+}
+
 Result<Row> make_row(const Question& question) {
-  return question.rules.accounting == memory::Accounting::kSimple ? make_simple_row(question)
-                                                                  : make_embedded_row(question);
+  switch (question.rules.accounting) {
+    case memory::Accounting::kSimple:
+      return make_simple_row(question);
+    case memory::Accounting::kVllm:
+      return make_vllm_row(question);
+    case memory::Accounting::kEmbedded:
+      break;
+  }
+  return make_embedded_row(question);
 }
 
 Result<Plan> make_plan(const Request& request) {
@@ -103,8 +129,13 @@ Result<Plan> make_plan(const Request& request) {
   if (targets.empty()) targets.emplace_back();
   for (const Model& model : request.models) {
     for (const auto& target : targets) {
-      const Question question{
-          &model, target, request.settings, rules, std::max(1, request.machine_threads), !request.is_simple};
+      const Question question{&model,
+                              target,
+                              request.settings,
+                              rules,
+                              engine.version,
+                              std::max(1, request.machine_threads),
+                              !request.is_simple};
       PLIMSOLL_TRY(Row row, make_row(question));
       row.levers = make_levers(question, row);
       plan.rows.push_back(std::move(row));

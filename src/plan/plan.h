@@ -64,6 +64,18 @@ struct Settings {
   std::optional<int> threads;
   std::optional<double> memory_utilization;
   std::optional<memory::WeightFormat> quantization;
+  // Of engines on GPUs.
+  std::optional<int> tensor_parallel;  // else all GPUs that the other sizes leave
+  int pipeline_parallel = 1;
+  int decode_context_parallel = 1;
+  bool is_expert_parallel = false;
+  std::optional<bool> prefix_caching, hybrid_manager;
+  std::optional<memory::VllmStateMode> state_mode;
+  bool is_async = true;                  // a batch is prepared while another runs
+  std::optional<DType> state_dtype;      // --mamba-ssm-cache-dtype
+  bool has_fp8_index_keys = false;       // --attention-config.indexer_kv_dtype fp8
+  bool uses_flashinfer_prefill = false;  // --gdn-prefill-backend flashinfer
+  int num_speculative_tokens = 0;        // of the model's own prediction layers
 };
 
 struct Request {
@@ -115,6 +127,11 @@ struct Row {
   std::optional<Bytes> bytes_per_block;
   std::optional<std::int64_t> block_size;
   std::int64_t num_layers = 0;
+  std::vector<memory::VllmGroup> groups;  // empty: every layer pages alike
+  std::vector<Bytes> stage_blocks;        // bytes of a block on each pipeline stage; empty: one stage
+  int tensor_parallel = 0;                // 0: all GPUs
+  int decode_context_parallel = 1;
+  bool is_expert_parallel = false;
   Blocks num_blocks;
   Tokens kv_tokens;
   Tokens max_model_len;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as the document plimsoll.plan/1.
+#include <algorithm>
 #include <string>
 
 #include "plan/plan.h"
@@ -44,9 +45,16 @@ Json to_json(const std::vector<Part>& parts) {
   return list;
 }
 
-/// One group: every layer of this engine pages alike.
 Json groups_of(const Row& row) {
   Json groups = Json::array();
+  for (const memory::VllmGroup& group : row.groups)
+    groups.push_back(Json::object({{"kind", memory::engine_name(group.kind)},
+                                   {"layers", group.num_layers},
+                                   {"block_size", group.block_size},
+                                   {"page_bytes", group.page.value},
+                                   {"blocks_per_request", group.blocks_per_request}}));
+  if (!row.groups.empty()) return groups;
+  // One group: every layer of this engine pages alike.
   if (row.bytes_per_block && row.block_size && row.num_layers > 0)
     groups.push_back(Json::object({{"kind", "FullAttentionSpec"},
                                    {"layers", row.num_layers},
@@ -68,7 +76,16 @@ Json engine_row(const Row& row) {
   for (const std::string& word : row.command) command.push_back(word);
   const auto known = [&](Bytes amount) { return when(row.can_be, amount.value); };
   Json ranks = Json::array();
-  if (row.can_be)
+  const auto stages = static_cast<std::int64_t>(std::max<std::size_t>(1, row.stage_blocks.size()));
+  if (row.can_be && stages > 1) {
+    const auto places = memory::pipeline_stages(row.num_layers, static_cast<int>(stages));
+    for (std::int64_t stage = 0; stage < stages; ++stage)
+      ranks.push_back(
+          Json::object({{"pipeline_rank", stage},
+                        {"layers", std::count(places.begin(), places.end(), static_cast<int>(stage))},
+                        {"weights_bytes", nullptr},
+                        {"bytes_per_block", row.stage_blocks[static_cast<std::size_t>(stage)].value}}));
+  } else if (row.can_be)
     ranks.push_back(Json::object({{"pipeline_rank", 0},
                                   {"layers", row.num_layers},
                                   {"weights_bytes", row.weights.value},
@@ -80,11 +97,13 @@ Json engine_row(const Row& row) {
       {"weights_dtype", text_or_null(row.weights_dtype)},
       {"kv_cache_dtype", row.kv_cache_dtype},
       {"gpu", gpu_of(row)},
-      {"tensor_parallel", row.target ? row.target->count : 1},
-      {"pipeline_parallel", 1},
+      {"tensor_parallel", row.tensor_parallel > 0 ? row.tensor_parallel
+                          : row.target            ? row.target->count
+                                                  : 1},
+      {"pipeline_parallel", stages},
       {"data_parallel", 1},
-      {"expert_parallel", false},
-      {"decode_context_parallel", 1},
+      {"expert_parallel", row.is_expert_parallel},
+      {"decode_context_parallel", row.decode_context_parallel},
       {"fits", row.fits},
       {"budget_bytes_per_gpu", bytes(row.budget)},
       {"weights_bytes_per_gpu", known(row.weights)},

@@ -13,6 +13,7 @@ struct Question {
   std::optional<Target> target;
   Settings settings;
   memory::EngineRules rules;
+  std::string engine_version;
   int machine_threads = 1;
   bool is_split = false;  // tensor-parallel GPUs, each with its own share; else the memory is one sum
 };
@@ -21,6 +22,11 @@ struct Question {
 Result<Row> make_row(const Question& question);
 Result<Row> make_embedded_row(const Question& question);
 Result<Row> make_simple_row(const Question& question);
+Result<Row> make_vllm_row(const Question& question);
+/// A row that says only why it cannot be.
+Row impossible_row(const Question& question, std::string cache_dtype, Finding fault);
+/// The length of the longest request: asked for, or the model's default.
+std::int64_t length_of(const Question& question);
 
 /// What could be turned, cheap to dear; what does not fit even then is left out.
 std::vector<Lever> make_levers(const Question& question, const Row& row);

@@ -20,12 +20,6 @@ std::string short_name(DType dtype) {
   return dtype == DType::kF8E4M3 ? "fp8" : std::string(name(dtype));
 }
 
-std::int64_t length_of(const Question& question) {
-  const Model& model = *question.model;
-  return question.settings.max_model_len.value_or(model.default_length > 0 ? model.default_length
-                                                                           : model.spec.context_tokens());
-}
-
 void add_parts(Bytes reserve, Row& row) {
   row.parts = {
       {"weights", row.weights, ""},
@@ -45,20 +39,6 @@ void add_basis(Bytes reserve, std::int64_t gpus, Row& row) {
   row.basis.push_back(basis_with_bar(part_field(row, "margin"), "assumed", reserve, reserve, page));
   row.basis.push_back({"estimated_max_model_len", "assumed", {}, {}, page});
   add_pool_basis(row, page);
-}
-
-/// A row that says only why it cannot be.
-Row impossible_row(const Question& question, const std::string& cache_dtype, Finding fault) {
-  Row row;
-  row.model = question.model->source;
-  row.title = question.model->title;
-  row.kv_cache_dtype = cache_dtype;
-  row.target = question.target;
-  row.can_be = false;
-  row.max_model_len = Tokens(length_of(question));
-  row.engine_message = fault.message + "; " + fault.fix + ".";
-  row.findings.push_back(std::move(fault));
-  return row;
 }
 
 std::string refusal(const memory::SimpleInput& input, const memory::SimplePlan& plan, bool is_per_gpu) {

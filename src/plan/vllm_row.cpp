@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row for vLLM: its blocks, tokens and requests, and its own sentence, release by release.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "memory/kv_dtype.h"
+#include "memory/memory.h"
+#include "plan/layout.h"
+#include "plan/rows.h"
+
+namespace plimsoll::plan {
+namespace {
+
+using memory::VllmCacheType;
+using memory::VllmKind;
+
+bool has_kind(const std::vector<memory::VllmLayer>& layers, VllmKind kind) {
+  return std::any_of(layers.begin(), layers.end(), [&](const auto& layer) { return layer.kind == kind; });
+}
+
+bool is_sparse_latent(const model::ModelSpec& spec) {
+  return std::any_of(spec.layers.begin(), spec.layers.end(), [](const model::Layer& layer) {
+    const auto* latent = std::get_if<model::Latent>(&layer.mixer);
+    return latent && latent->indexer;
+  });
+}
+
+/// One question turned into what the formulas take.
+class VllmQuestion {
+ public:
+  explicit VllmQuestion(const Question& question)
+      : question_(question),
+        settings_(question.settings),
+        rules_(memory::vllm_rules(question.engine_version)) {}
+
+  Result<Row> answer() {
+    PLIMSOLL_TRY_VOID(read_ranks());
+    PLIMSOLL_TRY_VOID(read_cache());
+    if (auto fault = layout_fault(spec(), ranks_))
+      return impossible_row(question_, cache_name_, std::move(*fault));
+    auto layers = memory::vllm_layers(spec(), layer_settings());
+    if (!layers && layers.error().code == ErrorCode::kNo)
+      return impossible_row(question_, cache_name_,
+                            {"TP_DIVISIBILITY", FindingLevel::kError, FindingKind::kCheckFailed,
+                             "--tensor-parallel-size", layers.error().message, layers.error().fix});
+    if (!layers) return fail(std::move(layers).error());
+    if (!settings_.kv_cache_bytes)
+      return fail(
+          ErrorCode::kUnsupported,
+          "what vLLM needs beside weights and cache is not modelled yet, so the cache's size cannot be "
+          "told from the GPU",
+          "--kv-cache-memory-bytes", "give the bytes of the cache on each GPU");
+    PLIMSOLL_TRY(memory::VllmKvPlan plan, plan_for(*layers, length_of(question_)));
+    if (settings_.longest_model_len && plan.longest_len > 0) {
+      PLIMSOLL_TRY(plan, plan_for(*layers, plan.longest_len));
+    }
+    return row_of(*layers, plan);
+  }
+
+ private:
+  const model::ModelSpec& spec() const { return question_.model->spec; }
+
+  Status read_ranks() {
+    stages_ = settings_.pipeline_parallel;
+    const std::int64_t gpus = question_.target ? question_.target->count : 1;
+    const std::int64_t ranks =
+        settings_.tensor_parallel.value_or(static_cast<int>(std::max<std::int64_t>(1, gpus / stages_)));
+    if (question_.target && gpus > 1 && ranks * stages_ != gpus)
+      return fail(ErrorCode::kUsage,
+                  fmt::format("{} tensor-parallel times {} pipeline-parallel ranks are not the {} GPUs",
+                              ranks, stages_, gpus),
+                  "--gpu", "give as many GPUs as ranks");
+    ranks_ = static_cast<int>(ranks);
+    return {};
+  }
+
+  // Sparse latent attention keeps fp8 in rows of its own.
+  Status read_cache() {
+    const std::string& asked = settings_.kv_cache_dtype;
+    PLIMSOLL_TRY(const DType dtype, memory::kv_dtype(asked, spec()));
+    const int bytes = static_cast<int>(stored_bytes(dtype, 1).value_or(Bytes(0)).value);
+    if (bytes != 1 && bytes != 2)
+      return fail(ErrorCode::kUnsupported, "vLLM keeps its cache in 16 or 8 bit; not in " + asked,
+                  "--kv-cache-dtype", "give auto, bfloat16, float16 or fp8");
+    const bool is_sparse = is_sparse_latent(spec());
+    if (asked == "fp8_ds_mla" && !is_sparse)
+      return fail(ErrorCode::kUsage, "fp8_ds_mla is for sparse latent attention, which this model has not",
+                  "--kv-cache-dtype", "give fp8");
+    cache_ = bytes == 2 ? VllmCacheType::k16Bit : is_sparse ? VllmCacheType::kFp8DsMla : VllmCacheType::k8Bit;
+    cache_name_ = cache_ == VllmCacheType::kFp8DsMla ? "fp8_ds_mla"
+                  : bytes == 1                       ? "fp8"
+                                                     : std::string(name(dtype));
+    return {};
+  }
+
+  memory::VllmLayerSettings layer_settings() const {
+    memory::VllmLayerSettings layers;
+    layers.cache = cache_;
+    layers.tensor_parallel = ranks_;
+    layers.num_speculative_tokens = settings_.num_speculative_tokens;
+    layers.recurrent_dtype = settings_.state_dtype;
+    layers.has_fp8_index_keys = settings_.has_fp8_index_keys;
+    layers.gdn_exports_checkpoint = settings_.uses_flashinfer_prefill;
+    return layers;
+  }
+
+  memory::VllmStateMode state_mode() const {
+    if (settings_.state_mode) return *settings_.state_mode;
+    return settings_.prefix_caching.value_or(rules_.caches_prefixes_of_states) ? memory::VllmStateMode::kAlign
+                                                                               : memory::VllmStateMode::kNone;
+  }
+
+  Result<memory::VllmKvPlan> plan_for(const std::vector<memory::VllmLayer>& layers,
+                                      std::int64_t length) const {
+    memory::VllmKvSettings kv;
+    // Kernels of sparse latent attention and of latent vectors in 8 bit take blocks of 64.
+    const bool takes_64 = has_kind(layers, VllmKind::kIndexer) ||
+                          (has_kind(layers, VllmKind::kLatent) && cache_ != VllmCacheType::k16Bit);
+    kv.block_size = settings_.block_size.value_or(takes_64 ? 64 : question_.rules.block_size);
+    kv.state_mode = state_mode();
+    if (settings_.uses_flashinfer_prefill && !settings_.block_size &&
+        kv.state_mode == memory::VllmStateMode::kAlign)
+      kv.kernel_tokens = 64;
+    kv.max_model_len = length;
+    kv.longest_asked = spec().context_tokens();
+    kv.max_num_batched_tokens = settings_.max_num_batched_tokens.value_or(8192);
+    kv.batches_in_flight = settings_.is_async ? (stages_ > 1 ? stages_ + 1 : 2) : stages_;
+    kv.is_hybrid_manager_on = settings_.hybrid_manager.value_or(!has_kind(layers, VllmKind::kChunked));
+    kv.pipeline_parallel = stages_;
+    kv.decode_context_parallel = settings_.decode_context_parallel;
+    kv.num_speculative_tokens = settings_.num_speculative_tokens;
+    kv.num_blocks_override = settings_.num_blocks;
+    return memory::plan_vllm_kv(layers, static_cast<std::int64_t>(spec().layers.size()), kv, rules_,
+                                *settings_.kv_cache_bytes);
+  }
+
+  Status add_weights(Row& row) const {
+    PLIMSOLL_TRY(row.total_weights, weights_of(question_, row));
+    const bool is_plain = spec().quantization.empty() && !settings_.quantization && stages_ == 1;
+    if (is_plain) {
+      memory::VllmWeightSettings weights;
+      weights.dtype =
+          spec().declared_dtype.value_or(DType::kBF16) == DType::kF16 ? DType::kF16 : DType::kBF16;
+      weights.tensor_parallel = ranks_;
+      weights.is_expert_parallel = settings_.is_expert_parallel;
+      weights.has_prediction_layers = settings_.num_speculative_tokens > 0;
+      if (const auto exact = memory::vllm_weights(spec(), weights); exact && exact->unknown.empty()) {
+        row.weights = exact->bytes;
+        row.weights_basis = "formula";
+        return {};
+      }
+    }
+    const std::int64_t gpus = std::int64_t{ranks_} * stages_;
+    row.weights = Bytes(row.total_weights.value / gpus);
+    row.weights_basis = "assumed";
+    row.weights_bar = Bytes(row.total_weights.value / 10);
+    return {};
+  }
+
+  Result<Row> row_of(const std::vector<memory::VllmLayer>& layers, const memory::VllmKvPlan& plan) const {
+    const Model& model = *question_.model;
+    Row row;
+    row.model = model.source;
+    row.title = model.title;
+    row.target = question_.target;
+    row.kv_cache_dtype = cache_name_;
+    row.fits = plan.fits;
+    row.tensor_parallel = ranks_;
+    row.decode_context_parallel = settings_.decode_context_parallel;
+    row.is_expert_parallel = settings_.is_expert_parallel;
+    PLIMSOLL_TRY_VOID(add_weights(row));
+    row.kv_cache = *settings_.kv_cache_bytes;
+    row.total_kv_cache = row.kv_cache * (std::int64_t{ranks_} * stages_);
+    row.required_kv_cache = plan.required;
+    for (const memory::VllmLayer& layer : layers) row.kv_bytes_per_token += layer.token_bytes;
+    row.stage_blocks = plan.bytes_per_block;
+    row.bytes_per_block = *std::max_element(plan.bytes_per_block.begin(), plan.bytes_per_block.end());
+    row.block_size = plan.block_size;
+    row.groups = plan.groups;
+    row.num_layers = static_cast<std::int64_t>(spec().layers.size());
+    row.num_blocks = Blocks(plan.num_blocks);
+    row.kv_tokens = Tokens(plan.kv_tokens);
+    row.max_concurrency = plan.max_concurrency;
+    row.max_model_len = Tokens(plan.max_model_len);
+    if (plan.longest_len > 0) row.estimated_max_model_len = Tokens(plan.longest_len);
+    row.limited_by = "flag";
+    (plan.fits ? row.log_line : row.engine_message) = plan.message;
+    row.parts = {{"weights", row.weights, ""}, {"kv_cache", row.kv_cache, "as the flag says"}};
+    for (const char* part : {"activation", "sampler", "attention_workspace", "moe_workspace", "cuda_graph",
+                             "non_torch", "encoder", "processor_cache", "draft", "lora", "margin"})
+      row.parts.push_back({part, Bytes(0), "not asked: the cache's size is given"});
+    add_weights_basis(row, std::int64_t{ranks_} * stages_);
+    if (auto copies = kv_replication(spec(), ranks_)) row.findings.push_back(std::move(*copies));
+    return row;
+  }
+
+  const Question& question_;
+  const Settings& settings_;
+  const memory::VllmRules& rules_;
+  int ranks_ = 1, stages_ = 1;
+  VllmCacheType cache_ = VllmCacheType::k16Bit;
+  std::string cache_name_;
+};
+
+}  // namespace
+
+Result<Row> make_vllm_row(const Question& question) {
+  return VllmQuestion(question).answer();
+}
+
+}  // namespace plimsoll::plan
