@@ -2,7 +2,7 @@
 #include "memory/vllm_weights.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <optional>
 #include <string_view>
 
@@ -58,6 +58,9 @@ constexpr NamedSplit kSplits[] = {
     {"out_proj", Split::kEven, Split::kWhole},
     {"shared_expert_gate", Split::kWhole, Split::kWhole},
 };
+
+constexpr std::int64_t kScalesOfAttention = 16;  // four f32 of each layer: query, key, value, probability
+constexpr std::int64_t kSectionedTables = 4;     // positions of videos run further than those of text
 
 // What engines hold in 32 bit whatever the model's type.
 constexpr std::string_view kIn32Bit[] = {"A_log", "e_score_correction_bias"};
@@ -183,7 +186,52 @@ class RankWeights {
   VllmWeights total_;
 };
 
+// Positions that a table holds.
+std::int64_t positions_of(const model::RopeSpec& rope, std::int64_t native, std::int64_t stated) {
+  const auto scaled = [&](std::int64_t tokens) {
+    const double all = static_cast<double>(tokens) * rope.factor;
+    return all < 1e12 ? static_cast<std::int64_t>(all) : std::int64_t{1'000'000'000'000};
+  };
+  switch (rope.kind) {
+    case model::RopeKind::kLinear:
+      return scaled(native);
+    case model::RopeKind::kYarn:
+      return scaled(rope.original_context_tokens);
+    case model::RopeKind::kLongrope:  // a table for short positions and one for all
+      return rope.original_context_tokens + stated;
+    default:
+      return stated * (rope.has_sections ? kSectionedTables : 1);
+  }
+}
+
+bool has_attention(const model::Layer& layer) {
+  return std::holds_alternative<model::Attention>(layer.mixer) ||
+         std::holds_alternative<model::Latent>(layer.mixer);
+}
+
 }  // namespace
+
+Result<Bytes> vllm_buffers(const model::ModelSpec& spec, DType dtype) {
+  const std::int64_t element = stored_bytes(dtype, 1).value_or(Bytes(2)).value;
+  std::int64_t bytes =
+      kScalesOfAttention * std::count_if(spec.layers.begin(), spec.layers.end(), has_attention);
+  // Gemma's embedding is multiplied by the root of its width, which is kept as a tensor.
+  const double scale = spec.embedding_scale;
+  if (scale != 1.0 && std::abs(scale * scale - spec.hidden_size) < 1.0) bytes += element;
+  const std::int64_t native = spec.native_context_tokens;
+  const std::int64_t stated = std::max(native, spec.extended_context_tokens);
+  const auto add = [&](const model::RopeSpec& rope) {
+    const auto table = checked_product(positions_of(rope, native, stated),
+                                       rope.rotary_dim * (rope.is_kept_in_32_bit ? 4 : element));
+    const auto sum = table ? checked_sum(bytes, *table) : std::nullopt;
+    if (sum) bytes = *sum;
+    return sum.has_value();
+  };
+  if (!add(spec.rope) || (spec.window_rope && !add(*spec.window_rope)))
+    return fail(ErrorCode::kMalformed, "the table of the rotary embedding does not fit 63 bits",
+                "config.json", "check the context length and its scaling");
+  return Bytes(bytes);
+}
 
 Result<VllmWeights> vllm_weights(const model::ModelSpec& spec, const VllmWeightSettings& settings) {
   if (settings.tensor_parallel < 1)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many bytes of a model's weights does each rank of vLLM hold?
-// Every weight of the spec is split, copied or kept whole as the engine's layers do. Leaves out copies made
-// after loading, buffers and quantized layouts. Pure. Source: docs/formulas/vllm_weights.md.
+// Every weight of the spec is split, copied or kept whole as the engine's layers do; buffers come beside
+// them. Leaves out copies made after loading and quantized layouts. Pure. Source:
+// docs/formulas/vllm_weights.md.
 #pragma once
 
 #include <string>
@@ -29,5 +30,10 @@ struct VllmWeights {
 /// Errors: kNo when heads, widths or experts cannot be split over the ranks; kUnsupported when the model's
 /// weights are not all known; kMalformed for sizes beyond 63 bits.
 Result<VllmWeights> vllm_weights(const model::ModelSpec& spec, const VllmWeightSettings& settings);
+
+/// What each rank keeps beside them, counted by the engine's load line: tables of the rotary embedding, one
+/// for each that differs, scales of every attention layer, the embedding's normalizer. Errors: kMalformed for
+/// sizes beyond 63 bits.
+Result<Bytes> vllm_buffers(const model::ModelSpec& spec, DType dtype);
 
 }  // namespace plimsoll::memory

@@ -36,7 +36,9 @@ struct RopeSpec {
   bool truncate = true;                             // yarn: floor/ceil the correction range
   std::vector<double> short_factors, long_factors;  // longrope: [head_dim/2]
   int rotary_dim = 0;                               // dimensions that rotate; the rest pass through
-  bool interleaved = false;  // pairs (0,1),(2,3).. (GGUF llama order) instead of halves (i, i+d/2)
+  bool has_sections = false;       // positions have parts (time, height, width): engines keep longer tables
+  bool is_kept_in_32_bit = false;  // engines keep its table so whatever the model is in
+  bool interleaved = false;        // pairs (0,1),(2,3).. (GGUF llama order) instead of halves (i, i+d/2)
   bool operator==(const RopeSpec&) const = default;
 };
 
@@ -232,6 +234,7 @@ struct ModelSpec {
   std::vector<Layer> layers;      // of the decoder, in order
   std::vector<Layer> mtp_layers;  // multi-token prediction, behind the decoder
   RopeSpec rope;
+  std::optional<RopeSpec> window_rope;       // of layers with a window, where it is another
   std::int64_t native_context_tokens = 0;    // what the weights were trained for before scaling
   std::int64_t extended_context_tokens = 0;  // reachable with the declared scaling
   std::optional<DType> declared_dtype;       // torch_dtype / dtype of the config

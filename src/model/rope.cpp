@@ -130,6 +130,19 @@ void read_scaling(KeyReader& scaling, std::int64_t stated, std::int64_t original
   }
 }
 
+// Layers with a window may turn by a base of their own, and are not scaled then.
+void read_window_rope(KeyReader& keys, ModelSpec& spec) {
+  KeyReader sliding = keys.child("rope_parameters").child("sliding_attention");
+  const bool is_v5 = sliding.has("rope_theta");
+  if (!is_v5 && !keys.has("rope_local_base_freq")) return;
+  RopeSpec rope;
+  rope.rotary_dim = spec.rope.rotary_dim;
+  rope.theta =
+      is_v5 ? sliding.positive("rope_theta", rope.theta) : keys.positive("rope_local_base_freq", rope.theta);
+  keys.take_error(sliding);
+  if (rope != spec.rope) spec.window_rope = rope;
+}
+
 }  // namespace
 
 bool is_known_rope_kind(std::string_view text) {
@@ -170,6 +183,8 @@ void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::
   std::int64_t original = context_or_zero(scaling, "original_max_position_embeddings");
   if (original == 0) original = context_or_zero(keys, "original_max_position_embeddings");
   read_scaling(scaling, stated, original, spec);
+  rope.has_sections = scaling.has("mrope_section");
+  read_window_rope(keys, spec);
   keys.take_error(scaling);
 }
 

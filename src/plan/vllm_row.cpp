@@ -146,7 +146,8 @@ class VllmQuestion {
       weights.is_expert_parallel = settings_.is_expert_parallel;
       weights.has_prediction_layers = settings_.num_speculative_tokens > 0;
       if (const auto exact = memory::vllm_weights(spec(), weights); exact && exact->unknown.empty()) {
-        row.weights = exact->bytes;
+        PLIMSOLL_TRY(const Bytes buffers, memory::vllm_buffers(spec(), weights.dtype));
+        row.weights = exact->bytes + buffers;
         row.weights_basis = "formula";
         return {};
       }

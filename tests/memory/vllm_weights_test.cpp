@@ -53,6 +53,7 @@ TEST(VllmWeights, EveryRowOfTheEnginesOwnClasses) {
     ASSERT_TRUE(weights) << weights.error().describe();
     EXPECT_TRUE(weights->unknown.empty()) << weights->unknown.front();
     EXPECT_EQ(weights->bytes.value, (*row)["param_bytes"].as_integer());
+    EXPECT_EQ(vllm_buffers(*spec, DType::kBF16)->value, (*row)["buffer_bytes"].as_integer());
   }
   EXPECT_GT(rows, 0U);
   std::cout << rows << " rows\n";
@@ -66,6 +67,7 @@ TEST(VllmWeights, TheWorkedCase) {
   ASSERT_TRUE(spec);
   EXPECT_EQ(vllm_weights(*spec, {})->bytes.value, page.integer("8b_bytes_of_1"));
   EXPECT_EQ(vllm_weights(*spec, {.tensor_parallel = 2})->bytes.value, page.integer("8b_bytes_of_2"));
+  EXPECT_EQ(vllm_buffers(*spec, DType::kBF16)->value, page.integer("8b_buffers"));
   const auto three = vllm_weights(*spec, {.tensor_parallel = 3});
   ASSERT_FALSE(three);
   EXPECT_EQ(three.error().code, ErrorCode::kNo);

@@ -30,7 +30,7 @@ TEST(VllmRow, CountsBlocksTokensAndRequests) {
   EXPECT_EQ(row["num_blocks"], Json(8192));
   EXPECT_EQ(row["kv_tokens"], Json(131'072));
   EXPECT_EQ(row["max_concurrency"], Json(16.0));
-  EXPECT_EQ(row["weights_bytes_per_gpu"], Json(16'060'522'496));
+  EXPECT_EQ(row["weights_bytes_per_gpu"], Json(16'060'522'496 + 33'554'944));
   EXPECT_EQ(row["kv_groups"].items()[0]["kind"], Json("FullAttentionSpec"));
   EXPECT_EQ(row["kv_cache_bytes_per_gpu"], Json(16 * kGiB));
   EXPECT_EQ(row["error_bar_bytes"], Json(0));

@@ -22,6 +22,7 @@ DecoderDefaults v3_defaults() {
 
 void set_latent(const Latent& latent, ModelSpec& spec) {
   for (Layer& layer : spec.layers) layer.mixer = latent;
+  spec.rope.rotary_dim = latent.qk_rope_head_dim;
 }
 
 ModelSpec finish(KeyReader& keys, ModelSpec spec, DecoderStyle style) {

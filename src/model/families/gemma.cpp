@@ -88,6 +88,10 @@ ModelSpec gemma3_from_config(KeyReader& keys) {
   ModelSpec spec = read_gemma(keys, defaults);
   add_trait(spec, Trait::kPostNorms);
   add_trait(spec, Trait::kOwnRope);  // windows rotate by another base than the full layers
+  if (!spec.window_rope) {
+    spec.window_rope.emplace();  // 10,000 is the class's default, too
+    spec.window_rope->rotary_dim = spec.rope.rotary_dim;
+  }
   // The stated length counts the scaling of the full layers already.
   spec.extended_context_tokens = std::min(spec.extended_context_tokens,
                                           keys.integer("max_position_embeddings", 1, kMaxContext, 131'072));

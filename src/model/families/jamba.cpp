@@ -13,6 +13,7 @@ ModelSpec jamba_from_config(KeyReader& keys) {
                                               .intermediate_size = 14'336,
                                               .vocab_size = 65'536,
                                               .has_class_defaults = true});
+  spec.rope.rotary_dim = 0;  // order comes from the states
   Mamba mamba{.states = keys.integer("mamba_d_state", 1, kMaxWidth, 16),
               .kernel = keys.integer("mamba_d_conv", 1, kMaxKernel, 4),
               .time_rank = read_time_rank(keys, "mamba_dt_rank", spec.hidden_size),

@@ -248,6 +248,7 @@ ModelSpec gpt_oss_from_config(KeyReader& keys) {
                                               .q_heads = 64,
                                               .vocab_size = 201'088,
                                               .has_class_defaults = true});
+  spec.rope.is_kept_in_32_bit = true;
   add_trait(spec, Trait::kAttentionSinks);
   add_trait(spec, Trait::kOwnFfn);
   read_attention_bias(keys, spec, true);
