@@ -16,6 +16,7 @@
 #include "artifact/gguf.h"
 #include "artifact/gguf_set.h"
 #include "artifact/store.h"
+#include "base/home_folder.h"
 #include "base/mapped_file.h"
 #include "base/units.h"
 
@@ -55,8 +56,7 @@ bool is_name_part(std::string_view part) {
 
 fs::path store_folder() {
   if (const char* set = std::getenv("OLLAMA_MODELS"); set && *set) return set;
-  const char* home = std::getenv("HOME");
-  return fs::path(home ? home : ".") / ".ollama" / "models";
+  return fs::path(home_folder()) / ".ollama" / "models";
 }
 
 class StoreReader {

@@ -171,6 +171,17 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
     add(parts, "FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
         fmt::format("this is {} under the name of a file that loaders read", kind),
         "put the file itself in its place");
+  for (const auto& [path, reason, is_folder] : listing.unreadable) {
+    if (path.empty())
+      return fail(ErrorCode::kMalformed, "opening a model: the folder cannot be read: " + reason, model,
+                  "see to it that this user may read the folder and enter it");
+    add(parts, "FILE_UNREADABLE", is_folder ? FindingLevel::kInfo : FindingLevel::kError,
+        FindingKind::kMalformed, path,
+        (is_folder ? "this folder cannot be read, what is in it is not listed: "
+                   : "this file cannot be looked at: ") +
+            reason,
+        "see to it that this user may read it");
+  }
   if (listing.num_left_out > 0)
     add(parts, "FOLDER_TOO_LARGE", FindingLevel::kWarning, FindingKind::kCheckFailed, "",
         fmt::format(
@@ -190,12 +201,10 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
   const bool has_anything = has_config || has_tokenizer || !parts.findings.empty() || !parts.mappings.empty();
   if (!has_anything || (parts.form == Form::kConfigOnly && !has_config && parts.findings.size() == 1 &&
                         parts.findings.front().id == "WEIGHTS_ABSENT"))
-    return fail(
-        ErrorCode::kMalformed,
-        fmt::format(
-            "opening a model: the folder holds no config.json, weights or tokenizer among its {} files",
-            parts.files.size()),
-        model, kTaken);
+    return fail(ErrorCode::kMalformed,
+                fmt::format("opening a model: no config.json, weights or tokenizer is among its {} files",
+                            parts.files.size()),
+                model, kTaken);
   return std::make_shared<StoredArtifact>(std::move(parts));
 }
 

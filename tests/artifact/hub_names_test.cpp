@@ -10,6 +10,7 @@
 #include "artifact/hub/settings.h"
 #include "artifact/hub/url.h"
 #include "artifact/safetensors.h"
+#include "base/home_folder.h"
 #include "tests/artifact/scripted_hub.h"
 
 namespace plimsoll::artifact {
@@ -29,6 +30,12 @@ TEST(HubSettings, DefaultsAreThoseOfTheReference) {
   EXPECT_FALSE(settings.is_offline);
   EXPECT_TRUE(settings.token.empty());
   EXPECT_EQ(settings.metadata_timeout, std::chrono::seconds(10));
+}
+
+TEST(HubSettings, WithoutHomeTheCacheIsWhereThePasswordDatabaseSaysAsInTheReference) {
+  EXPECT_EQ(from({}).cache, home_of_user() + "/.cache/huggingface/hub");
+  EXPECT_EQ(from({{"HF_HOME", "~/x"}}).cache, home_of_user() + "/x/hub");
+  EXPECT_EQ(from({{"HOME", ""}}).cache, "/.cache/huggingface/hub");  // os.path.expanduser says so too
 }
 
 TEST(HubSettings, LaterVariablesWinOverOlderOnes) {

@@ -233,6 +233,18 @@ TEST(HubOpen, ANewNameIsTold) {
   EXPECT_NE(renamed->message.find("new/name"), std::string::npos);
 }
 
+TEST(HubOpen, ARepositoryWithoutAModelIsNamedAndNotThePlaceOfItsFiles) {
+  Hub hub;
+  hub.files = {{"README.md", "# nothing"}};
+  const ScratchFolder scratch;
+  for (const Need need : {Need::kHeaders, Need::kTensors}) {
+    const auto opened = open_hub({"org/small", ""}, {.need = need}, hub.server.settings(scratch.path()));
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, ErrorCode::kMalformed);
+    EXPECT_EQ(opened.error().where, "org/small@" + kCommit);
+  }
+}
+
 TEST(HubOpen, ACacheThatCannotBeWrittenIsNoHindrance) {
   Hub hub;
   const ScratchFolder scratch;

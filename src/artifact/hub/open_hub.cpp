@@ -133,8 +133,18 @@ class HubOpener {
             repository.info.safetensors_total};
   }
 
+  // What holds no model is the repository, wherever its files lie for now.
+  Opened open_files(const std::string& folder, const std::string& commit) const {
+    Opened opened = open_folder(folder);
+    if (opened) return opened;
+    Error error = std::move(opened).error();
+    error.where = id_.repo + "@" + commit;
+    error.fix = "name a repository that holds a model";
+    return fail(std::move(error));
+  }
+
   Opened open_snapshot(const std::string& commit, std::optional<HubFacts> hub, Findings findings) {
-    PLIMSOLL_TRY(auto shown, open_folder(cache_.snapshot(commit)));
+    PLIMSOLL_TRY(auto shown, open_files(cache_.snapshot(commit), commit));
     ViewParts parts;
     const std::string today = hub ? hub->id : std::string();
     parts.findings = origin_findings(id_.repo, today, revision_, commit);
@@ -205,7 +215,7 @@ class HubOpener {
     PLIMSOLL_TRY_VOID(place_small_files(repository, small, temporary.path(), folder));
     if (options_.need != Need::kText || !has_tokenizer_file(repository.files))
       PLIMSOLL_TRY_VOID(place_weights(repository, folder, client));
-    PLIMSOLL_TRY(auto shown, open_folder(folder));
+    PLIMSOLL_TRY(auto shown, open_files(folder, commit));
     ViewParts parts;
     parts.findings = origin_findings(id_.repo, repository.name(), revision_, commit);
     parts.files = with_digests(shown->files(), repository.files);

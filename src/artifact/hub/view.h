@@ -10,23 +10,9 @@
 
 #include "artifact/artifact.h"
 #include "base/result.h"
+#include "base/temporary_folder.h"
 
 namespace plimsoll::artifact {
-
-/// A folder for temporary files, removed with all it holds.
-class TemporaryFolder {
- public:
-  /// Errors: kUsage when none can be made.
-  static Result<TemporaryFolder> make();
-  TemporaryFolder(TemporaryFolder&& other) noexcept;
-  TemporaryFolder& operator=(TemporaryFolder&& other) noexcept;
-  ~TemporaryFolder();
-  const std::string& path() const { return path_; }
-
- private:
-  TemporaryFolder() = default;
-  std::string path_;
-};
 
 struct ViewParts {
   std::shared_ptr<const Artifact> shown;
