@@ -30,10 +30,9 @@ using Opened = Result<std::shared_ptr<const Artifact>>;
 
 constexpr std::size_t kMaxStandIns = 20'000;  // files that a model folder is looked through for
 
-Json index_of(const std::string& folder, const std::vector<HubFile>& files) {
-  const std::string name = index_file(files);
-  if (name.empty()) return {};
-  auto read = read_json_with_bom(folder + "/" + name, 64 * kMiB);
+Json index_of(const std::string& folder, const WeightSet& set) {
+  if (set.index.empty()) return {};
+  auto read = read_json_with_bom(folder + "/" + set.index, 64 * kMiB);
   return read ? std::move(read->value) : Json();
 }
 
@@ -73,15 +72,16 @@ bool holds_needed(const HubCache& cache, const std::string& commit, Need need) {
       return false;
   }
   if (need == Need::kText && has_tokenizer_file(files)) return true;
-  const Json index = index_of(folder, files);
-  const WeightFiles weights = weight_files(files, index);
-  if (!std::all_of(weights.taken.begin(), weights.taken.end(), is_there)) return false;
+  const WeightSet set = weight_set(files);
+  const Json index = index_of(folder, set);
+  const auto taken = weight_files(files, set, index);
+  if (!std::all_of(taken.begin(), taken.end(), is_there)) return false;
   // Without a listing, only an index or the names themselves tell that something is absent.
   if (tree) return true;
   std::set<std::string> named;
   for (const auto& [tensor, file] : index["weight_map"].members())
     if (const std::string* name = file.as_string()) named.insert(*name);
-  return weights.kind != WeightFiles::Kind::kNone && std::all_of(named.begin(), named.end(), is_there);
+  return set.kind != WeightSet::Kind::kNone && std::all_of(named.begin(), named.end(), is_there);
 }
 
 class HubOpener {
@@ -196,11 +196,12 @@ class HubOpener {
   Opened open_downloaded(const Repository& repository, std::vector<HubFile> files) {
     const std::string& commit = repository.info.commit;
     PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, files, {}}));
-    const WeightFiles weights =
-        weight_files(repository.files, index_of(cache_.snapshot(commit), repository.files));
+    const WeightSet set = weight_set(repository.files);
     std::vector<HubFile> large;
     std::int64_t bytes = 0;
-    for (const std::string& path : weights.taken) large.push_back(*find_hub_file(repository.files, path));
+    for (const std::string& path :
+         weight_files(repository.files, set, index_of(cache_.snapshot(commit), set)))
+      large.push_back(*find_hub_file(repository.files, path));
     for (const HubFile& file : large) bytes += file.bytes;
     log_info(fmt::format("downloading {} of weights of {}", as_gb(Bytes(bytes)), repository.name()));
     PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, large, {}}));
@@ -265,14 +266,14 @@ class HubOpener {
       fs::create_directories(place.parent_path(), error);
       PLIMSOLL_TRY_VOID(make_sparse(place.string(), file.bytes));
     }
-    const WeightFiles weights = weight_files(repository.files, index_of(folder, repository.files));
+    const WeightSet set = weight_set(repository.files);
     std::vector<const HubFile*> wanted;
-    for (const std::string& path : weights.taken) wanted.push_back(find_hub_file(repository.files, path));
+    for (const std::string& path : weight_files(repository.files, set, index_of(folder, set)))
+      wanted.push_back(find_hub_file(repository.files, path));
     const Asked asked{repository.name(), repository.info.commit, {}};
     // One answer holds the headers of all shards, but only of main as it is now.
-    if (weights.kind == WeightFiles::Kind::kSafetensors && wanted.size() > 1 && !weights.index.empty() &&
-        revision_ == "main") {
-      const auto done = read_all_headers_into(folder, asked, weights.index, wanted, client);
+    if (wanted.size() > 1 && !set.index.empty() && revision_ == "main") {
+      const auto done = read_all_headers_into(folder, asked, set.index, wanted, client);
       std::erase_if(wanted, [&](const HubFile* file) {
         return std::find(done.begin(), done.end(), file->path) != done.end();
       });
