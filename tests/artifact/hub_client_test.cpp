@@ -18,6 +18,7 @@ namespace {
 
 using testing::AskedRequest;
 using testing::http_answer;
+using testing::kept_open;
 using testing::ScratchFolder;
 using testing::ScriptedHub;
 
@@ -221,6 +222,40 @@ TEST(HubClient, ATokenThatWasDroppedStaysDropped) {
                [](std::int64_t, std::string_view) { return true; });
   for (const AskedRequest& request : hub.requests())
     EXPECT_EQ(request.header("authorization"), request.path == "/back" ? "" : "Bearer hf_secret");
+}
+
+TEST(HubClient, RangesAreReadOverOneConnection) {
+  const HubFile file = large_file();
+  ScriptedHub hub([&](const AskedRequest& request) {
+    return kept_open(request.method == "HEAD" ? head_of(file) : ranged(request, kContent));
+  });
+  HubClient client(hub.settings(""));
+  const Asked asked{"org/name", kCommit, file.path};
+  for (int i = 0; i < 3; ++i) {
+    const auto head = client.head(asked);
+    ASSERT_TRUE(head) << head.error().message;
+    const auto text = client.range(*head, 4, 10 + i, asked);
+    ASSERT_TRUE(text) << text.error().message;
+    EXPECT_EQ(*text, kContent.substr(4, static_cast<std::size_t>(7 + i)));
+  }
+  EXPECT_EQ(hub.requests().size(), 6u);
+  EXPECT_EQ(hub.num_connections(), 1);
+}
+
+TEST(HubClient, OfAServerThatIgnoresRangesNoMoreIsReadThanAsked) {
+  const HubFile file = large_file();
+  ScriptedHub hub([&](const AskedRequest& request) {
+    return request.method == "HEAD" ? head_of(file) : http_answer(200, {}, kContent);
+  });
+  HubClient client(hub.settings(""));
+  const Asked asked{"org/name", kCommit, file.path};
+  const auto head = client.head(asked);
+  ASSERT_TRUE(head);
+  for (const std::int64_t last : {std::int64_t{10}, file.bytes - 1}) {
+    const auto text = client.range(*head, 4, last, asked);
+    ASSERT_TRUE(text) << text.error().message;
+    EXPECT_EQ(*text, kContent.substr(4, static_cast<std::size_t>(last - 3)));
+  }
 }
 
 TEST(HubClient, RedirectsAreBoundedAndStayOnHttp) {

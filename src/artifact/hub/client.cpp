@@ -96,11 +96,12 @@ bool Patience::waits_after(const HttpAnswer& answer) {
   if (answer.fault == Fault::kConnect) most = 1;  // somebody who waits for an answer is told soon
   if (tries_ >= most) return false;
   auto wait = pause_ * (1 << std::min(tries_, 5));
-  if (const auto asked = is_busy ? asked_wait_s(answer) : std::nullopt)
-    wait = std::chrono::seconds(std::min<std::int64_t>(*asked, 86'400));
+  const auto asked = is_busy ? asked_wait_s(answer) : std::nullopt;
+  if (asked) wait = std::chrono::seconds(std::min<std::int64_t>(*asked, 86'400));
   if (wait > left_) return false;
   if (wait >= std::chrono::seconds(2))
-    log_info(fmt::format("the hub asks to wait {} s", wait.count() / 1000));
+    log_info(
+        fmt::format("the hub {} {} s", asked ? "asks to wait" : "is asked again in", wait.count() / 1000));
   std::this_thread::sleep_for(wait);
   left_ -= wait;
   ++tries_;
@@ -256,10 +257,12 @@ Result<std::string> HubClient::range(const FileHead& head, std::int64_t first, s
       if (at < first)
         piece.remove_prefix(static_cast<std::size_t>(
             std::min<std::int64_t>(first - at, static_cast<std::int64_t>(piece.size()))));
+      const bool is_more = piece.size() > wanted - text.size();
       text += piece.substr(0, wanted - text.size());
-      return text.size() < wanted && (seen < first ? seen < kMaxSkipped : true);
+      // A range that is honoured ends by itself: stopping it would close the connection.
+      return !is_more && (seen < first ? seen < kMaxSkipped : true);
     });
-    if (answer.is_success() && text.size() == wanted) return text;
+    if (answer.status / 100 == 2 && text.size() == wanted) return text;  // also when it is cut behind them
     if (answer.status == 403 && may_ask_again && !is_hub(location, endpoint_)) {
       may_ask_again = false;  // a signed address lives for minutes
       PLIMSOLL_TRY(const FileHead fresh, this->head(asked));
