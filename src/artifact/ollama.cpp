@@ -127,11 +127,9 @@ class StoreReader {
     }
     if (!models.empty())
       read_gguf_files(models, parts_);
-    else if (parts_.findings.empty() || others.size() == layers.size())
-      add("OLLAMA_NO_MODEL", manifest_, "the manifest has no layer with a model");
     else if (std::none_of(parts_.findings.begin(), parts_.findings.end(),
                           [](const Finding& finding) { return finding.level == FindingLevel::kError; }))
-      add("OLLAMA_NO_MODEL", manifest_, "the manifest has no layer with a model that is read here");
+      add("OLLAMA_NO_MODEL", manifest_, "the manifest has no layer with a model");
   }
 
   // The blob's path below the store, when it is there. Lists it among the files.
@@ -166,10 +164,9 @@ class StoreReader {
       add("OLLAMA_BLOB_SIZE", path,
           fmt::format("the blob has {} bytes, the manifest states {}", size,
                       dump(layer["size"]).substr(0, 40)));
-    parts_.sha256.emplace(path, hex);
     if (std::none_of(parts_.files.begin(), parts_.files.end(),
                      [&](const File& file) { return file.path == path; }))
-      parts_.files.push_back({path, Bytes(static_cast<std::int64_t>(size)), role});
+      parts_.files.push_back({path, Bytes(static_cast<std::int64_t>(size)), role, std::string(hex)});
     return path;
   }
 

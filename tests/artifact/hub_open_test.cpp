@@ -2,6 +2,7 @@
 // MODEL as org/name: from a hub by headers alone, from the cache, from the catalogue, or not at all.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -10,6 +11,7 @@
 #include "artifact/hub/repository.h"
 #include "artifact/hub_cache.h"
 #include "base/hash.h"
+#include "base/mapped_file.h"
 #include "tests/artifact/scripted_hub.h"
 
 namespace plimsoll::artifact {
@@ -172,6 +174,41 @@ TEST(HubOpen, TextNeedsNoWeights) {
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_TRUE((*opened)->text_file("tokenizer.json"));
   EXPECT_EQ(hub.server.count("HEAD", "safetensors"), 0);
+}
+
+// Damage behind the digest that the hub's listing names shows when files are read whole, also under a view.
+TEST(HubOpen, TheDeepCheckHoldsTheCachesFilesAgainstTheirDigests) {
+  Hub hub;
+  const ScratchFolder scratch;
+  const HubSettings settings = hub.server.settings(scratch.path());
+  ASSERT_TRUE(open_hub({"org/small", kCommit}, {.need = Need::kTensors}, settings));
+  const HubCache cache(scratch.path(), "org/small", true);
+  std::string damaged = weights();
+  damaged.back() = '\x02';
+  const std::string path = cache.file(kCommit, "model.safetensors");
+  ASSERT_TRUE(write_file(path, damaged));
+  const auto opened = open_hub({"org/small", kCommit}, {.need = Need::kTensors}, settings);
+  ASSERT_TRUE(opened);
+  EXPECT_FALSE(find(**opened, "SHA256_MISMATCH"));
+  const Findings deep = deep_findings(**opened);
+  ASSERT_EQ(deep.size(), 1u);
+  EXPECT_EQ(deep[0].id, "SHA256_MISMATCH");
+  EXPECT_EQ(deep[0].where, "model.safetensors");
+}
+
+TEST(HubOpen, WhereOnlyTextIsNeededTheWeightsAreListedAllTheSame) {
+  Hub hub;
+  hub.files["tokenizer.json"] = R"({"model":{"vocab":{}}})";
+  const ScratchFolder scratch;
+  const auto opened = open_hub({"org/small", ""}, {.need = Need::kText}, hub.server.settings(scratch.path()));
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto& files = (*opened)->files();
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [](const File& file) { return file.path == "model.safetensors"; });
+  ASSERT_NE(found, files.end());
+  EXPECT_EQ(found->bytes.value, static_cast<std::int64_t>(hub.files["model.safetensors"].size()));
+  EXPECT_EQ(found->role, FileRole::kWeights);
+  EXPECT_EQ((*opened)->path_of(*found), "");
 }
 
 TEST(HubOpen, WithoutAHubTheCacheIsTakenAndThenTheCatalogue) {

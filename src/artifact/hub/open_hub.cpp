@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Opened = Result<std::shared_ptr<const Artifact>>;
 
-constexpr std::size_t kMaxStandIns = 20'000;  // files that a model folder is looked through for
+constexpr std::size_t kMaxStandIns = 10'000;  // a folder of theirs is listed whole
 
 Json index_of(const std::string& folder, const WeightSet& set) {
   if (set.index.empty()) return {};
@@ -48,13 +48,39 @@ std::vector<HubFile> files_on_disk(const std::string& folder) {
   return files;
 }
 
-std::vector<File> with_digests(std::vector<File> files, const std::vector<HubFile>& listing) {
+// The files of a folder, then those of the repository that have no place in it; all with their digests.
+std::vector<File> with_listing(std::vector<File> files, const std::vector<HubFile>& listing) {
   std::unordered_map<std::string_view, const HubFile*> by_path;
   for (const HubFile& file : listing) by_path.emplace(file.path, &file);
   for (File& file : files)
-    if (const auto entry = by_path.find(file.path); entry != by_path.end())
+    if (const auto entry = by_path.find(file.path); entry != by_path.end()) {
       file.sha256 = entry->second->sha256;
+      by_path.erase(entry);
+    }
+  for (const HubFile& file : listing)
+    if (by_path.contains(file.path))
+      files.push_back({file.path, Bytes(file.bytes), role_of(file.path), file.sha256});
   return files;
+}
+
+// Those of a folder that have a digest in the repository's listing.
+std::vector<File> with_digests(std::vector<File> files, const std::vector<HubFile>& listing) {
+  const std::size_t here = files.size();
+  files = with_listing(std::move(files), listing);
+  files.erase(files.begin() + static_cast<std::ptrdiff_t>(here), files.end());
+  return files;
+}
+
+// Which files lie in a folder of stand-ins: first of all those that readers look for.
+std::vector<const HubFile*> stand_ins_of(const std::vector<HubFile>& files) {
+  std::vector<const HubFile*> placed;
+  for (const HubFile& file : files) placed.push_back(&file);
+  std::stable_partition(placed.begin(), placed.end(), [](const HubFile* file) {
+    const FileRole role = role_of(file->path);
+    return role != FileRole::kOther && role != FileRole::kCode;
+  });
+  if (placed.size() > kMaxStandIns) placed.resize(kMaxStandIns);
+  return placed;
 }
 
 // Does the snapshot hold what is needed? Sizes are not looked at: what is wrong with a file on this disk is
@@ -219,11 +245,13 @@ class HubOpener {
     PLIMSOLL_TRY(auto shown, open_files(folder, commit));
     ViewParts parts;
     parts.findings = origin_findings(id_.repo, repository.name(), revision_, commit);
-    parts.files = with_digests(shown->files(), repository.files);
+    parts.files = with_listing(shown->files(), repository.files);
     parts.shown = std::move(shown);
     parts.folder = std::move(temporary);
     parts.hub = facts_of(repository);
     parts.has_tensor_bytes = false;
+    for (const HubFile& file : repository.files) parts.stand_ins.insert(file.path);
+    for (const HubFile& file : small) parts.stand_ins.erase(file.path);
     return make_view(std::move(parts));
   }
 
@@ -259,12 +287,11 @@ class HubOpener {
 
   Status place_weights(const Repository& repository, const std::string& folder, HubClient& client) {
     std::error_code error;
-    std::size_t num_placed = 0;
-    for (const HubFile& file : repository.files) {
-      const fs::path place = folder + "/" + file.path;
-      if (fs::exists(place, error) || ++num_placed > kMaxStandIns) continue;
+    for (const HubFile* file : stand_ins_of(repository.files)) {
+      const fs::path place = folder + "/" + file->path;
+      if (fs::exists(place, error)) continue;
       fs::create_directories(place.parent_path(), error);
-      PLIMSOLL_TRY_VOID(make_sparse(place.string(), file.bytes));
+      PLIMSOLL_TRY_VOID(make_sparse(place.string(), file->bytes));
     }
     const WeightSet set = weight_set(repository.files);
     std::vector<const HubFile*> wanted;

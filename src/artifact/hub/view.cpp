@@ -23,6 +23,10 @@ class View final : public Artifact {
   std::string commit() const override {
     return parts_.hub && !parts_.hub->commit.empty() ? parts_.hub->commit : parts_.shown->commit();
   }
+  std::string path_of(const File& file) const override {
+    return parts_.stand_ins.contains(file.path) ? std::string() : parts_.shown->path_of(file);
+  }
+  const LockRecord* lock() const override { return parts_.lock ? &*parts_.lock : parts_.shown->lock(); }
   const HubFacts* hub() const override { return parts_.hub ? &*parts_.hub : parts_.shown->hub(); }
   const Json& config() const override { return parts_.shown->config(); }
   const Json& json_file(std::string_view name) const override { return parts_.shown->json_file(name); }

@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "artifact/artifact.h"
+#include "artifact/lock.h"
 #include "base/result.h"
 #include "base/temporary_folder.h"
 
@@ -20,6 +22,8 @@ struct ViewParts {
   std::optional<HubFacts> hub;
   std::vector<File> files;  // instead of the shown ones, in the same order, when not empty
   Findings findings;        // before those of `shown`
+  std::optional<LockRecord> lock;
+  std::unordered_set<std::string> stand_ins;  // paths of files whose content is not in `folder`
   bool has_tensor_bytes = true;
 };
 
