@@ -16,8 +16,9 @@ constexpr std::size_t kMaxFiles = 100'000;
 constexpr std::size_t kMaxNameParts = 16, kMaxPartBytes = 255, kMaxNameBytes = 1024;
 constexpr std::size_t kMaxIdBytes = 96;  // the hub's own limit
 constexpr std::size_t kShown = 80;
-// Far above any file, and few enough that all of a list add up.
-constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 46;
+// 8 TiB: far above any file, few enough that all of a list add up, and no more than ext4 makes a sparse file
+// of.
+constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 43;
 
 bool is_hex(std::string_view text, std::size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Opened = Result<std::shared_ptr<const Artifact>>;
 
-constexpr std::size_t kMaxStandIns = 10'000;  // a folder of theirs is listed whole
+constexpr std::size_t kMaxOthers = 2'000;  // stand-ins of files that no reader looks for
 
 Json index_of(const std::string& folder, const WeightSet& set) {
   if (set.index.empty()) return {};
@@ -71,15 +71,15 @@ std::vector<File> with_digests(std::vector<File> files, const std::vector<HubFil
   return files;
 }
 
-// Which files lie in a folder of stand-ins: first of all those that readers look for.
+// Which files lie in a folder of stand-ins: what readers look for, and some that are only listed.
 std::vector<const HubFile*> stand_ins_of(const std::vector<HubFile>& files) {
   std::vector<const HubFile*> placed;
-  for (const HubFile& file : files) placed.push_back(&file);
-  std::stable_partition(placed.begin(), placed.end(), [](const HubFile* file) {
-    const FileRole role = role_of(file->path);
-    return role != FileRole::kOther && role != FileRole::kCode;
-  });
-  if (placed.size() > kMaxStandIns) placed.resize(kMaxStandIns);
+  std::size_t num_others = 0;
+  for (const HubFile& file : files) {
+    const FileRole role = role_of(file.path);
+    const bool is_other = role == FileRole::kOther || role == FileRole::kCode;
+    if (!is_other || ++num_others <= kMaxOthers) placed.push_back(&file);
+  }
   return placed;
 }
 
