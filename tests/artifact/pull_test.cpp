@@ -125,6 +125,34 @@ TEST_F(Pull, ARecordPinsTheTemplateThatIsUsed) {
   EXPECT_EQ(pulled->record.chat_template_sha256, sha256("{{ p }}"));
 }
 
+TEST_F(Pull, ARecordWhoseFilesAreGoneTellsWhich) {
+  auto pulled = pull_it();
+  ASSERT_TRUE(pulled);
+  const std::string lock = scratch.path() + "/x.lock";
+  const auto of_files = [&](std::vector<LockedFile> files) {
+    pulled->record.files = std::move(files);
+    EXPECT_TRUE(write_file(lock, dump_pretty(to_json(pulled->record))));
+    const auto again = pull_it(lock);
+    EXPECT_TRUE(again) << again.error().message;
+    return again ? again->findings : Findings{};
+  };
+  EXPECT_TRUE(of_files({}).empty());
+  const Findings findings = of_files({{"gone.json", 3, {}}});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "LOCK_MISMATCH");
+  EXPECT_EQ(findings[0].where, "gone.json");
+}
+
+TEST_F(Pull, PatternsThatNameNothingAndRepositoriesThatHoldNothing) {
+  EXPECT_EQ(pull_it("org/small", false, {"*.gguf"}).error().code, ErrorCode::kUsage);
+  hub.files.clear();
+  std::filesystem::remove_all(scratch.path() + "/models--org--small");
+  const auto empty = pull_it();
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().code, ErrorCode::kMalformed);
+  EXPECT_EQ(empty.error().where, "org/small@" + kCommit);
+}
+
 TEST_F(Pull, ALockedFileThatIsNotAskedForIsNoMismatch) {
   const auto pulled = pull_it();
   ASSERT_TRUE(pulled);
