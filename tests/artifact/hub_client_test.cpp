@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -375,6 +376,21 @@ TEST(HubClient, NobodyThereIsSaidSoon) {
   EXPECT_EQ(kind, Refusal::kNetwork);
   settings.endpoint = "ftp://x";
   EXPECT_EQ(HubClient(settings).json("/api/x", {"org/name", "", ""}).error().code, ErrorCode::kUsage);
+}
+
+TEST(HubClient, ADeadProxyIsNamed) {
+  HubSettings settings;
+  settings.endpoint = "http://127.0.0.1:1";
+  settings.first_pause = std::chrono::milliseconds(1);
+  const char* before = std::getenv("http_proxy");
+  const std::string kept = before ? before : "";
+  ::setenv("http_proxy", "http://me:secret@127.0.0.1:1", 1);
+  const auto answer = HubClient(settings).json("/api/x", {"org/name", "", ""});
+  before ? ::setenv("http_proxy", kept.c_str(), 1) : ::unsetenv("http_proxy");
+  ASSERT_FALSE(answer);
+  const std::string said = answer.error().message + answer.error().fix;
+  EXPECT_NE(said.find("http_proxy"), std::string::npos) << said;
+  EXPECT_EQ(said.find("secret"), std::string::npos) << said;
 }
 
 TEST_F(Download, ADamagedSmallFileThatIsHereIsFetchedAgain) {
