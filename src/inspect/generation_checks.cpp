@@ -50,9 +50,10 @@ void check_generation(const Subject& subject, Report& report) {
   if (!subject.has_file(kFile)) return;
   const Json& config = subject.artifact.json_file(kFile);
   if (!config.is_object()) {
-    report.findings.push_back({"GEN_JSON", FindingLevel::kError, FindingKind::kMalformed, kFile,
-                               "generation_config.json is no JSON object; engines refuse to start with it",
-                               "download the file again"});
+    report.findings.push_back(
+        {"GEN_JSON", FindingLevel::kError, FindingKind::kMalformed, kFile,
+         "generation_config.json does not hold a JSON object; engines refuse to start with it",
+         "download the file again"});
     return;
   }
   report.generation_defaults = Json::object();

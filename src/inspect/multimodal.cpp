@@ -84,7 +84,7 @@ class Multimodal {
     for (const auto& [name, json] : named) {
       if (subject_.has_file(name) && !json->is_object())
         add_check(report_.findings, "PROCESSOR_FIGURES", FindingLevel::kWarning, std::string(name),
-                  fmt::format("{} is no JSON object, so it is taken for absent", name),
+                  fmt::format("{} does not hold a JSON object, so it is taken for absent", name),
                   "download the file again");
     }
   }

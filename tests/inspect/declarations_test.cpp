@@ -57,6 +57,29 @@ TEST(Declarations, WhyBytesAreNotKnown) {
             nullptr);
 }
 
+// gpt2 and its age: no dtype is named, and the files have 32 bits.
+TEST(Declarations, ADtypeThatNobodyNames) {
+  for (const char* dtype : {"", R"(,"torch_dtype":"auto")", R"(,"dtype":null)"}) {
+    std::string text(kSmallLlama);
+    text = text.substr(0, text.find(R"(,"torch_dtype")")) + dtype + "}";
+    ModelFolder folder;
+    folder.write("config.json", text);
+    const Report report = folder.inspected();
+    ASSERT_TRUE(report.weights.bytes.has_value()) << dtype;
+    const Json document = to_json(report);
+    const Json& basis = document["basis"]["/weights/bytes"];
+    EXPECT_EQ(basis["kind"], Json("assumed")) << dtype;
+    EXPECT_EQ(basis["low"], Json(*report.parameters.total * 2));
+    EXPECT_EQ(basis["high"], Json(*report.parameters.total * 4));
+    const auto* finding = finding_of(report, "DTYPE_ASSUMED");
+    ASSERT_NE(finding, nullptr) << dtype;
+    EXPECT_EQ(finding->level, FindingLevel::kInfo);
+  }
+  const Report stated = declaring("null");
+  EXPECT_EQ(finding_of(stated, "DTYPE_ASSUMED"), nullptr);
+  EXPECT_EQ(to_json(stated)["basis"]["/weights/bytes"]["kind"], Json("formula"));
+}
+
 TEST(Declarations, WhereNumbersAreNotExactTheBasisSaysSo) {
   const Json basis = to_json(declaring("null"))["basis"];
   EXPECT_TRUE(basis.contains("/weights/bytes"));
