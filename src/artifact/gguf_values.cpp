@@ -44,10 +44,14 @@ std::optional<std::int64_t> least_bytes(GgufValueType type, bool is_v1) {
   return std::nullopt;
 }
 
+std::string place_of(std::int64_t position) {
+  return fmt::format("byte {}", position);
+}
+
 }  // namespace
 
 std::string GgufValues::at() const {
-  return fmt::format("byte {}", cursor_.position());
+  return place_of(cursor_.position());
 }
 
 bool GgufValues::truncated(std::string_view what) {
@@ -64,7 +68,7 @@ bool GgufValues::read_size(std::uint64_t& value) {
 }
 
 std::optional<std::string_view> GgufValues::read_text(std::string_view what) {
-  const std::string place = at();
+  const std::int64_t start = cursor_.position();
   std::uint64_t length = 0;
   if (!read_size(length)) {
     truncated(what);
@@ -76,7 +80,7 @@ std::optional<std::string_view> GgufValues::read_text(std::string_view what) {
       truncated(what);
     else
       findings_.add(
-          "GGUF_STRING_LEN", place,
+          "GGUF_STRING_LEN", place_of(start),
           fmt::format("{} has a length of {} bytes; {} are left in the file", what, length, cursor_.left()));
     return std::nullopt;
   }
@@ -188,10 +192,11 @@ bool GgufValues::read_array(const std::string& key, Json& value) {
   }
   (is_vocabulary ? num_elements_ : num_elements_of_others_) += length;
   Json::Array items(static_cast<std::size_t>(count));
+  const std::string what = "the value of \"" + key + "\"";
   for (std::int64_t i = 0; i < length; ++i) {
     Json& item = items[static_cast<std::size_t>(i)];
     if (element == GgufValueType::kString) {
-      const auto text = read_text("the value of \"" + key + "\"");
+      const auto text = read_text(what);
       if (!text) return false;
       if (!keeps_text(*text)) {
         tell_passed_over(key, fmt::format("{} texts that are long", length));
@@ -211,8 +216,9 @@ bool GgufValues::pass_over(GgufValueType element, std::int64_t count, std::int64
                            const std::string& key) {
   if (element != GgufValueType::kString)
     return cursor_.text(count * least).has_value();  // held against left()
+  const std::string what = "the value of \"" + key + "\"";
   for (std::int64_t i = 0; i < count; ++i) {
-    if (!read_text("the value of \"" + key + "\"")) return false;
+    if (!read_text(what)) return false;
     release_pages();
   }
   return true;

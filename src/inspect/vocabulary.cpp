@@ -51,6 +51,8 @@ class Reader {
     // Kinds of tokens as GGUF numbers them.
     constexpr std::int64_t kControl = 3, kUserDefined = 4;
     const auto& kinds = subject_.figures["tokenizer.ggml.token_type"].items();
+    vocabulary_.ids.reserve(tokens.size());
+    vocabulary_.texts.reserve(tokens.size());
     std::int64_t id = 0;
     for (const Json& token : tokens.items()) {
       const std::string* text = token.as_string();
