@@ -47,13 +47,13 @@ Result<LockedFile> read_file_entry(const Json& entry, std::string_view source, s
   LockedFile file;
   file.path = text_in(entry["path"]);
   if (!is_safe_name(file.path))
-    return refuse("the path is none inside a model's folder", source, pointer + "/path");
+    return refuse("the path leads out of the model's folder", source, pointer + "/path");
   const auto bytes = entry["bytes"].as_integer();
-  if (!bytes || *bytes < 0) return refuse("the size is no number of bytes", source, pointer + "/bytes");
+  if (!bytes || *bytes < 0) return refuse("the size is not a number of bytes", source, pointer + "/bytes");
   file.bytes = *bytes;
   file.sha256 = text_in(entry["sha256"]);
   if (!entry["sha256"].is_null() && !is_sha256(file.sha256))
-    return refuse("the digest is none of 64 hex digits", source, pointer + "/sha256");
+    return refuse("the digest is not 64 hex digits", source, pointer + "/sha256");
   return file;
 }
 
@@ -123,9 +123,9 @@ Result<LockRecord> read_lock(const Json& document, std::string_view source) {
   LockRecord record;
   record.repo = text_in(document["repo"]);
   if (const auto id = parse_hub_id(record.repo); !id || id->repo != record.repo)
-    return refuse("the repository is no org/name", source, "/repo");
+    return refuse("the repository is not written org/name", source, "/repo");
   record.commit = text_in(document["commit"]);
-  if (!is_commit(record.commit)) return refuse("the commit is none of 40 hex digits", source, "/commit");
+  if (!is_commit(record.commit)) return refuse("the commit is not 40 hex digits", source, "/commit");
   record.revision = text_in(document["revision"]);
   const auto& files = document["files"].items();
   if (!document["files"].is_array() || files.size() > kMaxLockedFiles)
@@ -143,7 +143,7 @@ Result<LockRecord> read_lock(const Json& document, std::string_view source) {
   const Json& length = document["max_model_len"];
   record.max_model_len = length.as_integer();
   if (!length.is_null() && record.max_model_len.value_or(0) < 1)
-    return refuse("the length is no number of tokens", source, "/max_model_len");
+    return refuse("the length is not a number of tokens", source, "/max_model_len");
   return record;
 }
 

@@ -237,7 +237,7 @@ Result<std::shared_ptr<const Artifact>> open_ollama(const std::string& model, st
   auto manifest = ollama_manifest_path(name);
   if (!manifest)
     return fail(ErrorCode::kMalformed,
-                "opening a model of Ollama: this is no NAME, NAME:TAG or HOST/NAMESPACE/NAME:TAG", model,
+                "opening a model of Ollama: this is not NAME, NAME:TAG or HOST/NAMESPACE/NAME:TAG", model,
                 "give for example ollama:llama3.2:1b");
   return StoreReader(model, std::move(*manifest)).read();
 }

@@ -89,7 +89,7 @@ void read_folder_config(ArtifactParts& parts) {
     add(parts, "CFG_JSON", FindingLevel::kError, FindingKind::kMalformed,
         at == std::string::npos ? name : where.substr(at),
         file ? std::string("config.json is not a JSON object") : file.error().message,
-        "comments and trailing commas are not JSON");
+        "save it as plain JSON: without comments, and without commas before a closing bracket");
     return;
   }
   take_config(std::move(*file), name, parts);
@@ -244,8 +244,8 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
   if (!name.ends_with(".json"))
-    return fail(ErrorCode::kMalformed, "opening a model: this file is none that is taken as one", model,
-                kTaken);
+    return fail(ErrorCode::kMalformed, "opening a model: this file is of no kind that is read as a model",
+                model, kTaken);
   if (size > kMaxTokenizerBytes)
     return fail(ErrorCode::kMalformed,
                 fmt::format("opening a model: the file has {} bytes, and no config or tokenizer more than {}",

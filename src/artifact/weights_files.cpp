@@ -35,7 +35,7 @@ void read_all(const std::vector<std::string>& names, ArtifactParts& parts) {
                   FindingList(names[shard], parts.findings)
                       .add("IDX_DUP_TENSOR", tensor.name,
                            fmt::format("\"{}\" is in more than one shard; counted once", tensor.name),
-                           FindingLevel::kWarning, {}, FindingKind::kCheckFailed);
+                           FindingLevel::kWarning, "keep the tensor in one file", FindingKind::kCheckFailed);
                 });
 }
 

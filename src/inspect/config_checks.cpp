@@ -29,9 +29,11 @@ constexpr std::array<Figure, 8> kFigures{{
     {"num_experts", 65'536},
 }};
 
+const std::string kCorrect = "correct the value, or download the file again";
+
 void malformed(Findings& findings, std::string id, std::string where, std::string message) {
   findings.push_back({std::move(id), FindingLevel::kError, FindingKind::kMalformed, std::move(where),
-                      std::move(message), "correct the value, or download the file again"});
+                      std::move(message), kCorrect});
 }
 
 void check_figures(const Subject& subject, Findings& findings) {
@@ -118,7 +120,10 @@ void add_spec_error(const Error& error, Findings& findings) {
                                                    : "CFG_VALUE",
                       FindingLevel::kError,
                       is_unsupported ? FindingKind::kUnsupported : FindingKind::kMalformed, error.where,
-                      error.message, error.fix});
+                      error.message,
+                      !error.fix.empty() ? error.fix
+                      : is_unsupported   ? "use an engine that runs this model"
+                                         : kCorrect});
 }
 
 bool has_error(const Findings& findings, std::initializer_list<std::string_view> ids) {

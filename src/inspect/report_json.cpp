@@ -6,7 +6,6 @@
 
 #include "inspect/context_checks.h"
 #include "inspect/inspect.h"
-#include "inspect/license_checks.h"
 #include "inspect/parallel_checks.h"
 
 namespace plimsoll::inspect {
@@ -21,7 +20,7 @@ Json model_json(const Report& report) {
                        {"commit", report.commit.empty() ? Json() : Json(report.commit)},
                        {"architecture", report.architecture},
                        {"model_type", report.model_type},
-                       {"license", license_json(report)},
+                       {"license", report.license_terms},
                        {"card_claims", report.card_claims}});
 }
 
@@ -205,7 +204,13 @@ Json basis_json(const Report& report) {
     basis.set(pointer,
               Json::object({{"kind", "formula"}, {"low", nullptr}, {"high", nullptr}, {"source", source}}));
   };
-  if (report.weights.bytes && !report.weights.is_exact)
+  if (report.weights.bytes && report.weights.is_dtype_assumed)
+    basis.set("/weights/bytes",
+              Json::object({{"kind", "assumed"},
+                            {"low", report.weights.bytes->value},
+                            {"high", bytes_json(report.weights.most_bytes)},
+                            {"source", "every parameter in 16 bits: no dtype is declared"}}));
+  else if (report.weights.bytes && !report.weights.is_exact)
     add("/weights/bytes", "every tensor in the dtype or layout that the config declares");
   if (report.parameters.hub_total && !report.parameters.hub_total_source.empty())
     add("/parameters/hub_total", report.parameters.hub_total_source);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inspect/sizes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <unordered_set>
 
+#include "inspect/gguf_active.h"
 #include "inspect/hub_total.h"
 #include "inspect/parameter_groups.h"
 #include "inspect/quantization.h"
@@ -247,6 +250,26 @@ void estimate_other_dtypes(const Report& report, Weights& weights) {
   }
 }
 
+// What the hub itself shows: held against the headers, and taken where nothing else tells.
+void take_hub_total(const Subject& subject, Report& report) {
+  const artifact::HubFacts* hub = subject.artifact.hub();
+  Parameters& parameters = report.parameters;
+  if (!hub || subject.is_gguf() || hub->safetensors_total.value_or(0) <= 0) return;
+  const std::int64_t shown = *hub->safetensors_total;
+  if (parameters.hub_total == shown) return;
+  if (parameters.hub_total && parameters.hub_total_source.empty()) {
+    add_check(report.findings, "HUB_TOTAL_DIFFERS", FindingLevel::kInfo, hub->id,
+              fmt::format("the hub shows {} parameters, the headers of the files add up to {}",
+                          with_commas(shown), with_commas(*parameters.hub_total)),
+              "trust the headers: the hub may have counted another upload");
+    return;
+  }
+  parameters.hub_total = shown;
+  parameters.hub_total_source = "shown by the hub for " + hub->id;
+  parameters.differences.clear();
+  if (parameters.total) differ(parameters, "unexplained", shown - *parameters.total);
+}
+
 }  // namespace
 
 void measure_sizes(const Subject& subject, Report& report) {
@@ -264,9 +287,11 @@ void measure_sizes(const Subject& subject, Report& report) {
   }
   weights.quantization = quantization_json(subject, declared, stored);
   count_parameters(subject, report, stored);
+  count_active_of_gguf(subject, report);
   weights.index_total_size_bytes = subject.artifact.index_total_size_bytes();
   estimate_other_dtypes(report, weights);
   if (stored.kinds.empty() && !is_empty) estimate_checkpoint(subject, declared, report);
+  take_hub_total(subject, report);
 }
 
 }  // namespace plimsoll::inspect

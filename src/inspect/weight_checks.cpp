@@ -11,24 +11,17 @@
 #include <unordered_set>
 #include <utility>
 
+#include "inspect/names_list.h"
 #include "inspect/parameter_groups.h"
 #include "model/tensor_kinds.h"
 
 namespace plimsoll::inspect {
 namespace {
 
-constexpr std::size_t kNamesShown = 5;
 constexpr std::size_t kHeadSampleBytes = 1 << 16;  // compared without --deep
 
 std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ","));
-}
-
-std::string names_text(const std::vector<std::string>& names) {
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesShown));
-  std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
-  if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
-  return text;
 }
 
 // Where a file keeps the language model: wrappers put their own words before its names
@@ -135,7 +128,7 @@ class Comparison {
       add_check(report_.findings, "CFG_LAYERS_MISMATCH", FindingLevel::kError,
                 subject_.place(subject_.is_gguf() ? "block_count" : "num_hidden_layers"),
                 fmt::format("the config has {} layers, the weights have tensors of {}: layers {} have none",
-                            num_layers, layers_found_.size(), names_text(empty)),
+                            num_layers, layers_found_.size(), names_list(empty)),
                 "use the config of these weights");
     std::erase_if(absent_,
                   [&](const auto& name) { return name.second >= 0 && !layers_found_.contains(name.second); });
@@ -165,7 +158,7 @@ class Comparison {
       for (const auto& [name, _] : absent_) names.push_back(name);
       add_check(
           report_.findings, "CFG_MISSING_TENSOR", FindingLevel::kError, names.front(),
-          fmt::format("{} tensors that the config calls for are absent: {}", names.size(), names_text(names)),
+          fmt::format("{} tensors that the config calls for are absent: {}", names.size(), names_list(names)),
           "download the weights again, or use their own config");
     }
     std::vector<std::string> extra;
@@ -178,7 +171,7 @@ class Comparison {
     if (first && subject_.figures_pointer.empty() && are_names_known_)
       add_check(report_.findings, "ST_UNEXPECTED_TENSOR", FindingLevel::kInfo, place_of(subject_, *first),
                 fmt::format("{} tensors are not ones that {} has: {}", extra.size(),
-                            report_.spec->architecture, names_text(extra)));
+                            report_.spec->architecture, names_list(extra)));
   }
 
   // A file that is broken, or a part that is absent, is told already; what it lacks is no news.

@@ -159,7 +159,7 @@ std::vector<bool> KeyReader::named_layers(std::string_view key, std::size_t laye
   if (value.is_null()) return result;
   if (!value.is_array())
     add_error(ErrorCode::kMalformed, key,
-              fmt::format("reading the model's figures: {} is no list of layers", key));
+              fmt::format("reading the model's figures: {} is not a list of layers", key));
   for (const Json& item : value.items())
     if (const auto number = item.as_integer();
         number && *number >= first_layer && *number - first_layer < static_cast<std::int64_t>(layers))
@@ -173,7 +173,7 @@ std::vector<double> KeyReader::numbers(std::string_view key, std::size_t most) {
   if (value.is_null()) return result;
   if (!value.is_array() || value.size() > most) {
     add_error(ErrorCode::kMalformed, key,
-              fmt::format("reading the model's figures: {} is no list of at most {} numbers", key, most));
+              fmt::format("reading the model's figures: {} is not a list of at most {} numbers", key, most));
     return result;
   }
   for (const Json& item : value.items()) {

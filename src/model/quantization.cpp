@@ -473,7 +473,7 @@ class QuantizationReader {
     constexpr std::size_t kMost = 16, kShown = 60;
     if (result_.faults.size() < kMost)
       result_.faults.push_back(
-          {pointer, dump(value).substr(0, kShown) + " stands there, " + wanted + " is wanted"});
+          {pointer, dump(value).substr(0, kShown) + " was found, " + wanted + " is allowed"});
   }
 
   // Figures wherever the declaration has them: at its top, in groups of modules, in rules for single ones.
@@ -558,7 +558,7 @@ std::optional<Quantization> read_quantization(const Json& config, const Json& hf
     const Json& value = config[kDeclarationKeys[0]];
     if (value.is_null() || value.is_object()) return std::nullopt;
     result.pointer = "/" + std::string(kDeclarationKeys[0]);
-    result.faults.push_back({result.pointer, "the quantization is declared by no object"});
+    result.faults.push_back({result.pointer, "quantization_config does not hold an object"});
     return result;
   }
   static const Json kNone;

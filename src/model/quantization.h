@@ -41,6 +41,7 @@ struct QuantizationFault {
 
 struct Quantization {
   std::string pointer;  // where it stands: "/quantization_config"; empty: in hf_quant_config.json
+  std::string file;     // that declares it when it is neither of the two
   std::string method;   // as quant_method spells it; empty when it is not named
   Json format, version, desc_act;
   Json group_size;                        // as declared

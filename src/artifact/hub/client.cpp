@@ -130,7 +130,7 @@ HttpAnswer HubClient::follow(HttpRequest request, bool stops_at_foreign, Url& at
     if (!is_redirect(answer)) return answer;
     const auto next = resolve_url(request.url, answer.header("location"));
     if (!next)
-      return stopped_redirect(fmt::format("{} redirects to an address that is none of http: {}",
+      return stopped_redirect(fmt::format("{} redirects to an address that is not http or https: {}",
                                           request.url.shown(),
                                           answer.header("location").substr(0, kShownOfAddress)));
     if (request.url.scheme == "https" && next->scheme == "http")
@@ -147,7 +147,7 @@ HttpAnswer HubClient::follow(HttpRequest request, bool stops_at_foreign, Url& at
 Result<HubJson> HubClient::json(const std::string& path, const Asked& asked, Refusal* kind) {
   const auto url = path.starts_with('/') ? parse_url(settings_.endpoint + path) : parse_url(path);
   if (!url || !has_endpoint_)
-    return fail(ErrorCode::kUsage, "asking the hub: HF_ENDPOINT is no http or https address",
+    return fail(ErrorCode::kUsage, "asking the hub: HF_ENDPOINT is not an http or https address",
                 without_token(without_user(settings_.endpoint), settings_),
                 "for example https://huggingface.co; a user name or password in it is not taken");
   if (!is_hub(*url, endpoint_))
@@ -163,7 +163,7 @@ Result<HubJson> HubClient::json(const std::string& path, const Asked& asked, Ref
     if (answer.is_success()) {
       auto value = parse_json(answer.body, at.shown(), {.max_depth = 64, .allow_bare_constants = false});
       if (kind) *kind = Refusal::kNotAHub;
-      if (!value) return fail(not_a_hub("the answer is no JSON", asked, at));
+      if (!value) return fail(not_a_hub("the answer is not JSON", asked, at));
       HubJson result{std::move(*value), next_page(answer.header("link"))};
       if (!result.next.empty()) {
         const auto next = resolve_url(at, result.next);

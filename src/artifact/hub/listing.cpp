@@ -120,7 +120,7 @@ Status read_tree_page(const Json& page, std::vector<HubFile>& files) {
     return fail(ErrorCode::kNetwork, "reading the hub's list of files: " + std::move(what),
                 printable(name.substr(0, kShown)), "check HF_ENDPOINT; nothing was written");
   };
-  if (!page.is_array()) return refuse("it is no list", "");
+  if (!page.is_array()) return refuse("it is not a list", "");
   for (const Json& item : page.items()) {
     if (const std::string type = text_in(item["type"]); type != "file") continue;
     HubFile file;
@@ -129,7 +129,8 @@ Status read_tree_page(const Json& page, std::vector<HubFile>& files) {
     const Json& lfs = item["lfs"];
     const auto size = (lfs.is_object() ? lfs : item)["size"].as_integer();
     if (!size || *size < 0) return refuse("a file has no size", file.path);
-    if (*size > kMaxFileBytes) return refuse(fmt::format("a file of {} bytes is none", *size), file.path);
+    if (*size > kMaxFileBytes)
+      return refuse(fmt::format("a file of {} bytes is larger than any model's", *size), file.path);
     file.bytes = *size;
     file.git_oid = digest_in(item["oid"], 40);
     if (lfs.is_object()) {

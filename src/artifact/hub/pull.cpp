@@ -110,7 +110,7 @@ Result<Wanted> wanted_by(const PullOptions& options) {
   }
   const auto id = parse_hub_id(options.model);
   if (!id)
-    return fail(ErrorCode::kUsage, "pulling: this is no name of a hub's repository", options.model,
+    return fail(ErrorCode::kUsage, "pulling: this is not the name of a hub's repository", options.model,
                 "give org/name, or org/name@revision");
   wanted.id = *id;
   return wanted;

@@ -123,7 +123,7 @@ std::vector<std::string> read_layer_words(KeyReader& keys, std::string_view key,
   if (words.size() != num_layers) {
     keys.add_error(
         ErrorCode::kMalformed, key,
-        fmt::format("reading the model: {} is no list of a word for each of {} layers", key, num_layers));
+        fmt::format("reading the model: {} is not a list of a word for each of {} layers", key, num_layers));
     words.assign(num_layers, "");
   }
   return words;
