@@ -157,4 +157,23 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
     add_spec_error(*spec_error, findings);
 }
 
+void check_assumed(const Subject& subject, const model::ModelSpec& spec, Findings& findings) {
+  std::string absent;
+  for (const model::AssumedFigure& figure : spec.assumed) {
+    if (figure.is_null)
+      findings.push_back(
+          {"CFG_NULL", FindingLevel::kWarning, FindingKind::kCheckFailed, subject.place(figure.key),
+           fmt::format("{} is null, which transformers refuses; {} is counted, as where it is absent",
+                       figure.key, figure.value),
+           "write the figure, or leave the key out"});
+    else
+      absent += fmt::format("{}{} {}", absent.empty() ? "" : ", ", figure.key, figure.value);
+  }
+  if (!absent.empty())
+    findings.push_back({"CFG_DEFAULT", FindingLevel::kInfo, FindingKind::kCheckFailed,
+                        subject.config_file + ": " + subject.figures_pointer,
+                        "the config does not state all figures; those of its class are counted: " + absent,
+                        ""});
+}
+
 }  // namespace plimsoll::inspect

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "model/tensor_kinds.h"
+
 namespace plimsoll::inspect {
 namespace {
 

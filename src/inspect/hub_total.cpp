@@ -212,6 +212,7 @@ void estimate_checkpoint(const Subject& subject, const std::optional<model::Quan
   if (!report.spec || !parameters.total || subject.is_gguf()) return;
   const auto checkpoint = memory::stored_checkpoint(*report.spec, declared);
   if (checkpoint) report.weights.bytes = checkpoint->bytes;
+  if (checkpoint) report.weights.bytes_within = checkpoint->within;
   if (checkpoint && !report.spec->declared_dtype) assume_dtype(subject, declared, report);
   if (take_published(subject, checkpoint, report)) return;
   // Whether a tied head is stored besides, no config tells.

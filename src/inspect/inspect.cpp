@@ -86,6 +86,7 @@ Status run_checks(const Subject& subject, Report& report) {
     spec_error = spec.error();
   name_model(subject, report);
   check_config(subject, spec_error, report.findings);
+  if (report.spec) check_assumed(subject, *report.spec, report.findings);
   read_context(subject, report);
   PLIMSOLL_TRY_VOID(measure_kv_cache(subject, report));
   measure_sizes(subject, report);

@@ -62,6 +62,7 @@ struct StoredAs {
 
 struct Weights {
   std::optional<Bytes> bytes;       // tensor data: from headers, or what the config's dtype would take
+  Bytes bytes_within;               // more or less, where a config leaves some bytes open
   bool is_exact = false;            // from headers
   bool is_dtype_assumed = false;    // the config declares none: 16 bits are counted
   std::optional<Bytes> most_bytes;  // then: were it 32 bits

@@ -82,6 +82,8 @@ class Counter {
       if (kind.part == model::Part::kBlocks) modules_of_blocks_.insert(kind.module);
     ties_ = report.spec ? report.spec->ties_embeddings
                         : subject.figures["tie_word_embeddings"].as_bool().value_or(false);
+    vocab_size_ =
+        report.spec ? report.spec->vocab_size : subject.figures["vocab_size"].as_integer().value_or(0);
   }
 
   Tally count(std::vector<Group>& groups) {
@@ -109,7 +111,7 @@ class Counter {
       tally_.buffers = capped_sum(tally_.buffers, shown);
       return;
     }
-    if (ties_ && group == "head") {
+    if (group == "head" && is_copy_of_embedding(tensors)) {
       tally_.head = capped_sum(tally_.head, *kind.elements);
     } else {
       const std::int64_t mtp = group == model::to_string(model::WeightGroup::kMtp)
@@ -139,6 +141,12 @@ class Counter {
     return modules_of_blocks_.contains(scale.module);
   }
 
+  // A stored head that is tied. What stands beside the matrix (biases, a layer before it) is the head's own.
+  bool is_copy_of_embedding(const model::TensorKind& head) const {
+    const bool has_words = head.shape.size() == 2 && (vocab_size_ <= 0 || head.shape[0] >= vocab_size_);
+    return ties_ && has_words && !parts_.lists(head);
+  }
+
   static bool is_table(DType dtype) {
     return dtype == DType::kI64 || dtype == DType::kI32 || dtype == DType::kBool || dtype == DType::kU8;
   }
@@ -148,6 +156,7 @@ class Counter {
   LayerCount layers_;
   Parts parts_;
   bool ties_ = false;
+  std::int64_t vocab_size_ = 0;  // 0: not stated
   Tally tally_;
 };
 

@@ -33,6 +33,8 @@ KeyReader KeyReader::of_gguf(const Json& metadata, std::string_view source, std:
 
 const Json& KeyReader::operator[](std::string_view key) const {
   if (!key_prefix_.empty()) return (*object_)[key_prefix_ + std::string(key)];
+  static const Json kFalse(false);
+  if (is_untied_ && key == kTied) return kFalse;
   if (wrapper_ && key == kTied) return (*wrapper_)[key];
   const Json& value = (*object_)[key];
   if (!value.is_null()) return value;
@@ -118,6 +120,10 @@ bool KeyReader::flag(std::string_view key, bool otherwise) {
   add_error(ErrorCode::kMalformed, key,
             fmt::format("reading the model's figures: {} is {}, true or false is wanted", key, shown(value)));
   return otherwise;
+}
+
+bool KeyReader::truth(std::string_view key, bool otherwise) {
+  return flag(key, contains(key) ? false : otherwise);
 }
 
 std::string KeyReader::text(std::string_view key, std::string_view otherwise) {

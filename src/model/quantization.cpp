@@ -302,6 +302,7 @@ class QuantizationReader {
       scheme.bits = 4;
       scheme.group_size = first_of(json_, {"bnb_4bit_blocksize", "blocksize"}).as_integer().value_or(64);
       scheme.doubly_quantized = json_["bnb_4bit_use_double_quant"].as_bool().value_or(false);
+      scheme.storage = dtype_from_config(text_of(json_["bnb_4bit_quant_storage"])).value_or(DType::kU8);
     } else {
       result_.format = "llm.int8";
       scheme.layout = Layout::kBitsandbytes8;

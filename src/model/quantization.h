@@ -30,6 +30,7 @@ struct QuantizationScheme {
   bool has_24_sparsity = false;
   bool has_whole_bytes = false;   // torchao's unpacked codes: a byte each
   bool doubly_quantized = false;  // bitsandbytes: the scales are codes themselves
+  DType storage = DType::kU8;     // bitsandbytes: the type that the bytes of four-bit codes are given
 
   SchemeHint hint() const;
 };

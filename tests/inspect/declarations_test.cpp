@@ -46,9 +46,8 @@ TEST(Declarations, FiguresThatCannotBe) {
 }
 
 TEST(Declarations, WhyBytesAreNotKnown) {
-  for (const char* quantization :
-       {R"({"quant_method":"bitsandbytes","load_in_4bit":true})", R"({"quant_method":"aqlm"})",
-        R"({"quant_method":"nobodys"})", R"({"quant_method":"torchao","quant_type":"int4_weight_only"})"}) {
+  for (const char* quantization : {R"({"quant_method":"aqlm"})", R"({"quant_method":"nobodys"})",
+                                   R"({"quant_method":"torchao","quant_type":"int4_weight_only"})"}) {
     const Report report = declaring(quantization);
     EXPECT_EQ(report.weights.bytes, std::nullopt) << quantization;
     EXPECT_NE(finding_of(report, "QUANT_UNCOUNTED"), nullptr) << quantization;

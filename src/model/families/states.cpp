@@ -109,7 +109,7 @@ Mamba read_mamba2(KeyReader& keys, int hidden_size, const Mamba& defaults) {
   mamba.groups = keys.count("mamba_n_groups", kMaxHeads, defaults.groups);
   mamba.states = keys.count("mamba_d_state", kMaxWidth, defaults.states);
   mamba.kernel = keys.count("mamba_d_conv", kMaxKernel, defaults.kernel);
-  mamba.has_convolution_bias = keys.flag("mamba_conv_bias", true);
+  mamba.has_convolution_bias = keys.truth("mamba_conv_bias", true);
   mamba.has_bias = mamba.has_output_bias = keys.flag("mamba_proj_bias", false);
   return mamba;
 }
