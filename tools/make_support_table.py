@@ -94,8 +94,18 @@ def sglang_rows(folder):
 
 def llama_cpp_rows(folder):
     tables = dictionaries(Path(folder) / "conversion" / "__init__.py")
-    for name in sorted(tables["TEXT_MODEL_MAP"]):
-        yield name, "kLlamaCpp", "", "", name in tables["MMPROJ_MODEL_MAP"], False
+    # A class that has a projector alone is converted too: its text part by the class of its text_config. What is
+    # only an encoder is no model that is served.
+    images = {name for name in tables["MMPROJ_MODEL_MAP"] if not name.endswith(("VisionModel", "RADIOModel"))}
+    for name in sorted(images | set(tables["TEXT_MODEL_MAP"])):
+        yield name, "kLlamaCpp", "", "", name in images, False
+
+
+def gguf_names(folder):
+    """Names of general.architecture; "clip" is a projector, no model of its own."""
+    text = (Path(folder) / "gguf-py" / "gguf" / "constants.py").read_text()
+    table = re.search(r"^MODEL_ARCH_NAMES.*?^}", text, re.M | re.S).group(0)
+    return sorted(set(re.findall(r':\s*"([^"]+)"', table)) - {"clip"})
 
 
 def main():
@@ -114,8 +124,13 @@ def main():
             if not re.fullmatch(r"\w+", name):
                 continue
             print(f'    {{"{name}", {engine}, "{since}", "{until}", {str(multimodal).lower()}, {str(lora).lower()}}},')
+    print("};\n\nconstexpr std::string_view kGgufArchitectures[] = {")
+    for name in gguf_names(flags.llama_cpp):
+        print(f'    "{name}",')
     print("};\n\n}  // namespace\n")
-    print("std::span<const Listing> all_listings() {\n  return kListings;\n}\n\n}  // namespace plimsoll::facts")
+    print("std::span<const Listing> all_listings() {\n  return kListings;\n}\n")
+    print("std::span<const std::string_view> gguf_architectures() {\n  return kGgufArchitectures;\n}\n")
+    print("}  // namespace plimsoll::facts")
 
 
 if __name__ == "__main__":

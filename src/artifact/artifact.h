@@ -46,7 +46,7 @@ struct File {
   std::string path;  // relative to the model root; the file's own name for a lone file
   Bytes bytes;
   FileRole role = FileRole::kOther;
-  std::string sha256{};  // where it is known without reading the file; else empty
+  std::string sha256{};  // that it should have, where a hub, or a blob's name, says so; else empty
 };
 
 struct Tensor {
@@ -70,6 +70,8 @@ struct HubFacts {
   std::optional<std::int64_t> safetensors_total;  // parameters, as the hub shows them
 };
 
+struct LockRecord;  // lock.h
+
 class Artifact {
  public:
   virtual ~Artifact() = default;
@@ -82,6 +84,15 @@ class Artifact {
 
   /// The commit that the folder's place in a hub cache names (snapshots/COMMIT); empty elsewhere.
   virtual std::string commit() const { return {}; }
+
+  /// Where the content of a file of files() lies on this machine; empty when it does not.
+  virtual std::string path_of(const File& file) const {
+    (void)file;
+    return {};
+  }
+
+  /// The lock record that it was held against; null without one.
+  virtual const LockRecord* lock() const { return nullptr; }
 
   /// What the hub said; null when none was asked.
   virtual const HubFacts* hub() const { return nullptr; }
@@ -123,8 +134,15 @@ class Artifact {
   virtual std::vector<int> weights_files() const { return {}; }
 };
 
-/// Checks the content of every tensor where that needs no knowledge of the model: NaN and infinity counts.
-/// Reads all tensor bytes once. Tensors that lie outside their file were found by `open` and are skipped.
+struct StoredTemplate {
+  std::string file, text;  // file: where it stands; of GGUF the key
+};
+/// The chat template of this name that is used: `name` chooses among several, "" is the default one.
+std::optional<StoredTemplate> stored_chat_template(const Artifact& artifact, std::string_view name = {});
+
+/// Checks the content of every tensor where that needs no knowledge of the model, NaN and infinity counts,
+/// and of every file whose digest is known. Reads all tensor bytes once. Tensors that lie outside their file
+/// were found by `open` and are skipped.
 Findings deep_findings(const Artifact& artifact);
 
 /// What a caller needs of a model that is not on this machine yet.

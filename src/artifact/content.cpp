@@ -93,6 +93,10 @@ bool is_lfs_pointer(std::span<const std::byte> bytes) {
   return as_text(bytes.first(std::min<std::size_t>(bytes.size(), 1024))).starts_with(kLfsMagic);
 }
 
+bool has_pickle_name(std::string_view path) {
+  return ends_with_any(path, {".bin", ".pt", ".pth", ".ckpt"});
+}
+
 bool looks_like_pickle(std::span<const std::byte> bytes) {
   const std::string_view text = as_text(bytes.first(std::min<std::size_t>(bytes.size(), 1024)));
   if (text.size() > 8 && text[8] == '{') return false;  // a safetensors header may have such a length
@@ -150,7 +154,10 @@ bool holds_tokenizer(std::span<const std::byte> bytes) {
 FileRole role_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string name = lower(slash == std::string_view::npos ? path : path.substr(slash + 1));
-  if (ends_with_any(name, {".index.json"})) return FileRole::kIndex;
+  // A variant may stand before the ending: model.safetensors.index.fp16.json.
+  if (name.ends_with(".index.json") ||
+      (name.ends_with(".json") && name.find(".safetensors.index.") != std::string_view::npos))
+    return FileRole::kIndex;
   if (name == "config.json" || name == "params.json") return FileRole::kConfig;
   if (name == "generation_config.json") return FileRole::kGenerationConfig;
   if (starts_with_any(name,
@@ -161,8 +168,7 @@ FileRole role_of(std::string_view path) {
           name, {"tokenizer", "tekken", "vocab.", "merges.txt", "special_tokens_map", "added_tokens"}) ||
       ends_with_any(name, {".tiktoken", ".model"}))
     return FileRole::kTokenizer;
-  if (ends_with_any(name, {".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt"}))
-    return FileRole::kWeights;
+  if (ends_with_any(name, {".safetensors", ".gguf"}) || has_pickle_name(name)) return FileRole::kWeights;
   if (starts_with_any(name, {"license", "licence", "copying", "notice", "use_policy"}))
     return FileRole::kLicense;
   if (starts_with_any(name, {"readme"})) return FileRole::kReadme;

@@ -24,6 +24,9 @@ std::optional<Finding> foreign_content(std::span<const std::byte> bytes, std::st
 /// True for a Git LFS pointer; `foreign_content` says which.
 bool is_lfs_pointer(std::span<const std::byte> bytes);
 
+/// True for the name of a file that a Python pickle is kept in (.bin, .pt, .pth, .ckpt).
+bool has_pickle_name(std::string_view path);
+
 /// True when the bytes begin as a Python pickle does, bare or inside a zip archive.
 bool looks_like_pickle(std::span<const std::byte> bytes);
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "artifact/artifact.h"
-#include "artifact/store.h"
+#include "base/hash.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -147,6 +147,26 @@ NonFinite count_in_steps(const Artifact& artifact, DType dtype, std::span<const 
   return sum;
 }
 
+// What a lock record has told already is not told again.
+bool is_told(const Artifact& artifact, const File& file) {
+  const auto& known = artifact.findings();
+  return std::any_of(known.begin(), known.end(), [&](const Finding& finding) {
+    return finding.id == "LOCK_MISMATCH" && finding.where == file.path;
+  });
+}
+
+void check_digests(const Artifact& artifact, Findings& findings) {
+  for (const File& file : artifact.files()) {
+    const std::string path = artifact.path_of(file);
+    if (file.sha256.empty() || path.empty() || is_told(artifact, file)) continue;
+    const auto found = digest_of_file(path, DigestKind::kSha256);
+    if (!found || *found == file.sha256) continue;  // that it cannot be read was told by open()
+    findings.push_back({"SHA256_MISMATCH", FindingLevel::kError, FindingKind::kMalformed, file.path,
+                        fmt::format("the content's sha256 is {}, {} is expected", *found, file.sha256),
+                        "download the file again"});
+  }
+}
+
 }  // namespace
 
 Findings deep_findings(const Artifact& artifact) {
@@ -172,8 +192,7 @@ Findings deep_findings(const Artifact& artifact) {
          fmt::format("{} NaN and {} Inf among {} values", found.nan, found.infinite, tensor.elements()),
          "the weights are damaged: download or convert them again"});
   }
-  // Only what open() makes knows digests; an artifact of headers alone has no bytes to check.
-  if (const auto* stored = dynamic_cast<const StoredArtifact*>(&artifact)) stored->check_digests(findings);
+  check_digests(artifact, findings);
   return findings;
 }
 

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -64,7 +67,12 @@ void list_entry(const fs::directory_entry& entry, const std::string& relative, c
   const bool is_link = entry.is_symlink(error);
   struct stat status{};  // kind and size in one look: folders have hundreds of files
   if (::stat(entry.path().c_str(), &status) != 0) {
-    if (is_link) listing.dangling.push_back(relative);
+    // A link to nothing, or to itself; all else is there and may not be looked at, or went just now.
+    const int reason = errno;
+    if (is_link && (reason == ENOENT || reason == ENOTDIR || reason == ELOOP))
+      listing.dangling.push_back(relative);
+    else if (reason != ENOENT)
+      listing.unreadable.push_back({relative, std::strerror(reason), false});
     return;
   }
   if (!S_ISREG(status.st_mode)) return note_no_file(relative, status.st_mode, listing);
@@ -73,6 +81,13 @@ void list_entry(const fs::directory_entry& entry, const std::string& relative, c
     if (!error && !starts_below(target, allowed)) listing.outside.push_back(relative);
   }
   listing.files.push_back({relative, Bytes(static_cast<std::int64_t>(status.st_size)), role_of(relative)});
+}
+
+// Why a folder's names cannot be read; nothing when they can.
+std::optional<std::string> fault_of(const fs::path& folder) {
+  std::error_code error;
+  const fs::directory_iterator first(folder, error);
+  return error ? std::optional(error.message()) : std::nullopt;
 }
 
 std::string first_line(const std::string& path) {
@@ -124,6 +139,10 @@ FolderListing list_folder(const std::string& folder) {
   FolderListing listing;
   const fs::path allowed = allowed_root(folder);
   std::error_code error;
+  if (auto reason = fault_of(folder)) {
+    listing.unreadable.push_back({"", std::move(*reason), true});
+    return listing;
+  }
   // Folder links are not followed, so a link to a parent cannot make the walk endless.
   fs::recursive_directory_iterator walk(folder, fs::directory_options::skip_permission_denied, error);
   for (int seen = 0; !error && walk != fs::recursive_directory_iterator() && seen < kMostEntries;
@@ -136,7 +155,12 @@ FolderListing list_folder(const std::string& folder) {
     std::error_code ignored;
     if (walk->is_directory(ignored) && !walk->is_symlink(ignored)) {
       const std::string name = path.filename().string();
-      if (name.starts_with('.') || walk.depth() + 1 >= kMaxDepth) walk.disable_recursion_pending();
+      if (name.starts_with('.') || walk.depth() + 1 >= kMaxDepth) {
+        walk.disable_recursion_pending();
+      } else if (auto reason = fault_of(path)) {
+        listing.unreadable.push_back({relative, std::move(*reason), true});
+        walk.disable_recursion_pending();
+      }
       note_no_file(relative, S_IFDIR, listing);
       continue;
     }

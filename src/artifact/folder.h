@@ -24,8 +24,13 @@ struct FolderListing {
   struct NoFile {
     std::string path, kind;  // kind: "a folder", "a named pipe", ...
   };
-  std::vector<NoFile> no_files;   // what is no file under a name that has a role, as model.safetensors
-  std::int64_t num_left_out = 0;  // files of a folder too large to be listed whole
+  std::vector<NoFile> no_files;  // what is no file under a name that has a role, as model.safetensors
+  struct Unreadable {
+    std::string path, reason;  // path: empty for the folder itself
+    bool is_folder = false;
+  };
+  std::vector<Unreadable> unreadable;  // what the system does not let us look at
+  std::int64_t num_left_out = 0;       // files of a folder too large to be listed whole
 };
 /// Lists a folder down to four levels. Of the first 20,000 entries all files are listed, of the next million
 /// only those whose name has a role.

@@ -105,38 +105,18 @@ class SetReader {
   bool has_readable_ = false;
 };
 
-// The parts of the model that `name` is part of, out of `all`.
-std::vector<std::string> set_of(const std::string& name, const std::vector<std::string>& all) {
-  const auto shard = shard_name(name);
-  if (!shard) return {name};
-  std::vector<std::string> set;
-  for (const auto& other : all)
-    if (const auto part = shard_name(other); part && part->same_set(*shard)) set.push_back(other);
-  std::sort(set.begin(), set.end());
-  return set;
-}
-
 }  // namespace
 
-bool read_folder_gguf(const std::vector<std::string>& names, ArtifactParts& parts) {
-  std::vector<std::string> models = names;
-  // A projector of a vision encoder goes with a model, it is none.
-  std::erase_if(models, [](const std::string& name) { return name.starts_with("mmproj"); });
-  if (models.empty()) models = names;
-  const auto set = set_of(models.front(), models);
-  if (set.size() < models.size()) {
-    const auto other = std::find_if(models.begin(), models.end(), [&](const auto& name) {
-      return std::find(set.begin(), set.end(), name) == set.end();
-    });
+void read_folder_gguf(const WeightSet& set, ArtifactParts& parts) {
+  if (!set.others.empty())
     parts.findings.push_back(
-        {"WEIGHTS_AMBIGUOUS", FindingLevel::kWarning, FindingKind::kCheckFailed, *other,
+        {"WEIGHTS_AMBIGUOUS", FindingLevel::kWarning, FindingKind::kCheckFailed, set.others.front(),
          fmt::format("the folder holds more than one GGUF model ({} and {} among {} files); {} is "
                      "taken, they are not added up",
-                     set.front(), *other, models.size(), set.front()),
+                     set.files.front(), set.others.front(), set.files.size() + set.others.size(),
+                     set.files.front()),
          "name the file that is meant"});
-  }
-  SetReader(parts.folder, parts).read(set);
-  return true;
+  SetReader(parts.folder, parts).read(set.files);
 }
 
 void read_gguf_files(const std::vector<std::string>& names, ArtifactParts& parts) {
@@ -147,13 +127,13 @@ void read_lone_gguf(const std::string& path, ArtifactParts& parts) {
   const fs::path file(path);
   const std::string name = file.filename().string(), folder = file.parent_path().string();
   std::vector<std::string> set = {name};
-  if (const auto shard = shard_name(name)) {
+  if (shard_name(name)) {
     std::vector<std::string> all;
     std::error_code error;
     for (fs::directory_iterator walk(folder.empty() ? "." : folder, error);
          !error && walk != fs::directory_iterator(); walk.increment(error))
       all.push_back(walk->path().filename().string());
-    set = set_of(name, all);
+    set = parts_of(name, all);
   }
   for (const auto& part : set) {
     std::error_code error;

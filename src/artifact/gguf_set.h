@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "artifact/store.h"
+#include "artifact/weight_set.h"
 
 namespace plimsoll::artifact {
 
-/// Takes one model out of a folder's GGUF files (`names`, sorted): all parts of a split one. Several models
-/// are told and the first is taken. Returns true.
-bool read_folder_gguf(const std::vector<std::string>& names, ArtifactParts& parts);
+/// Reads a folder's GGUF model; that there are others beside it is told.
+void read_folder_gguf(const WeightSet& set, ArtifactParts& parts);
 
 /// Reads these files, which parts.files lists, as the parts of one model.
 void read_gguf_files(const std::vector<std::string>& names, ArtifactParts& parts);

@@ -15,7 +15,7 @@ constexpr std::int64_t kMaxElements = 1'400'000;        // kept over all arrays 
 constexpr std::int64_t kMaxElementsOfOther = 65'536;    // kept of one array that is not the tokenizer's
 constexpr std::int64_t kMaxElementsOfOthers = 400'000;  // kept over all arrays that are not the tokenizer's
 constexpr std::int64_t kMaxText = 16 * kMiB;     // of one string; some files carry a whole tokenizer.json
-constexpr std::int64_t kMaxAllText = 48 * kMiB;  // of all keys and strings
+constexpr std::int64_t kMaxAllText = 32 * kMiB;  // of all keys and strings
 constexpr std::int64_t kReleaseStep = 8 * kMiB;
 
 // Bytes that one value takes at least; nothing for an unknown type.

@@ -10,7 +10,6 @@
 #include <system_error>
 #include <unordered_map>
 
-#include "artifact/folder.h"
 #include "artifact/hub/listing.h"
 #include "base/hash.h"
 #include "base/units.h"
@@ -48,13 +47,13 @@ Result<LockedFile> read_file_entry(const Json& entry, std::string_view source, s
   LockedFile file;
   file.path = text_in(entry["path"]);
   if (!is_safe_name(file.path))
-    return refuse("the path is none inside a model's folder", source, pointer + "/path");
+    return refuse("the path leads out of the model's folder", source, pointer + "/path");
   const auto bytes = entry["bytes"].as_integer();
-  if (!bytes || *bytes < 0) return refuse("the size is no number of bytes", source, pointer + "/bytes");
+  if (!bytes || *bytes < 0) return refuse("the size is not a number of bytes", source, pointer + "/bytes");
   file.bytes = *bytes;
   file.sha256 = text_in(entry["sha256"]);
   if (!entry["sha256"].is_null() && !is_sha256(file.sha256))
-    return refuse("the digest is none of 64 hex digits", source, pointer + "/sha256");
+    return refuse("the digest is not 64 hex digits", source, pointer + "/sha256");
   return file;
 }
 
@@ -67,24 +66,34 @@ Finding mismatch(const LockRecord& record, const std::string& path, std::string 
           fmt::format("`plimsoll pull {}@{}` brings back the locked files", record.repo, record.commit)};
 }
 
-// Without tensor bytes only the small files are really here; the rest are stand-ins of the right size.
-bool is_here(const Artifact& artifact, const File& file) {
-  if (artifact.has_tensor_bytes()) return true;
-  const bool is_large =
-      file.role == FileRole::kWeights || file.role == FileRole::kCode || file.role == FileRole::kOther;
-  return !is_large && file.path.find('/') == std::string::npos;
-}
-
 // What decides how a model behaves, config and tokenizer and template, is read in a moment.
 bool is_small(const File& file) {
   constexpr std::int64_t kSmall = 64 * kMiB;
   return file.role != FileRole::kWeights && file.bytes.value <= kSmall;
 }
 
-std::string path_of(const Artifact& artifact, const File& file) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(artifact.root(), error)) return artifact.root();
-  return resolve_hub_cache(artifact.root()).folder + "/" + file.path;
+bool is_told(const Findings& findings, const std::string& path) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding& finding) { return finding.where == path; });
+}
+
+// What the record says of the files' meaning, where the files themselves are not told already: another file
+// than the locked one may have come before it.
+void check_meaning(const LockRecord& record, const Artifact& artifact, Findings& findings) {
+  if (!record.chat_template_sha256.empty()) {
+    const auto stored = stored_chat_template(artifact);
+    const std::string where = stored ? stored->file : "chat_template", found = chat_template_digest(artifact);
+    if (found != record.chat_template_sha256 && !is_told(findings, where))
+      findings.push_back(mismatch(
+          record, where,
+          fmt::format("the lock record gives the chat template sha256 {}, {}", record.chat_template_sha256,
+                      found.empty() ? "and there is none" : "it has " + found)));
+  }
+  const std::string generation = "generation_config.json";
+  if (!record.generation_config.is_null() && !is_told(findings, generation) &&
+      dump(record.generation_config) != dump(artifact.json_file(generation)))
+    findings.push_back(mismatch(record, generation,
+                                "the file says something else than the lock record's generation_config"));
 }
 
 }  // namespace
@@ -114,9 +123,9 @@ Result<LockRecord> read_lock(const Json& document, std::string_view source) {
   LockRecord record;
   record.repo = text_in(document["repo"]);
   if (const auto id = parse_hub_id(record.repo); !id || id->repo != record.repo)
-    return refuse("the repository is no org/name", source, "/repo");
+    return refuse("the repository is not written org/name", source, "/repo");
   record.commit = text_in(document["commit"]);
-  if (!is_commit(record.commit)) return refuse("the commit is none of 40 hex digits", source, "/commit");
+  if (!is_commit(record.commit)) return refuse("the commit is not 40 hex digits", source, "/commit");
   record.revision = text_in(document["revision"]);
   const auto& files = document["files"].items();
   if (!document["files"].is_array() || files.size() > kMaxLockedFiles)
@@ -134,7 +143,7 @@ Result<LockRecord> read_lock(const Json& document, std::string_view source) {
   const Json& length = document["max_model_len"];
   record.max_model_len = length.as_integer();
   if (!length.is_null() && record.max_model_len.value_or(0) < 1)
-    return refuse("the length is no number of tokens", source, "/max_model_len");
+    return refuse("the length is not a number of tokens", source, "/max_model_len");
   return record;
 }
 
@@ -177,8 +186,8 @@ Findings check_lock(const LockRecord& record, const Artifact& artifact, bool rea
     }
     if (locked.sha256.empty()) continue;
     std::string digest = file.sha256;
-    if ((reads_files || is_small(file)) && is_here(artifact, file)) {
-      auto computed = digest_of_file(path_of(artifact, file), DigestKind::kSha256);
+    if (const std::string path = artifact.path_of(file); !path.empty() && (reads_files || is_small(file))) {
+      auto computed = digest_of_file(path, DigestKind::kSha256);
       digest = computed ? std::move(*computed) : "none: " + computed.error().message;
     }
     if (!digest.empty() && digest != locked.sha256)
@@ -186,21 +195,13 @@ Findings check_lock(const LockRecord& record, const Artifact& artifact, bool rea
           mismatch(record, locked.path,
                    fmt::format("the lock record gives sha256 {}, the file has {}", locked.sha256, digest)));
   }
+  check_meaning(record, artifact, findings);
   return findings;
 }
 
 std::string chat_template_digest(const Artifact& artifact) {
-  std::string text;
-  if (auto file = artifact.text_file("chat_template.jinja"))
-    text = std::move(*file);
-  else if (const Json& stored = artifact.json_file("tokenizer_config.json")["chat_template"];
-           stored.is_array()) {
-    for (const Json& named : stored.items())
-      if (text_in(named["name"]) == "default") text = text_in(named["template"]);
-  } else {
-    text = text_in(stored);
-  }
-  return text.empty() ? std::string() : sha256_hex(std::as_bytes(std::span(text)));
+  const auto stored = stored_chat_template(artifact);
+  return stored && !stored->text.empty() ? sha256_hex(std::as_bytes(std::span(stored->text))) : std::string();
 }
 
 }  // namespace plimsoll::artifact

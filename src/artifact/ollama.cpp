@@ -16,6 +16,7 @@
 #include "artifact/gguf.h"
 #include "artifact/gguf_set.h"
 #include "artifact/store.h"
+#include "base/home_folder.h"
 #include "base/mapped_file.h"
 #include "base/units.h"
 
@@ -55,8 +56,7 @@ bool is_name_part(std::string_view part) {
 
 fs::path store_folder() {
   if (const char* set = std::getenv("OLLAMA_MODELS"); set && *set) return set;
-  const char* home = std::getenv("HOME");
-  return fs::path(home ? home : ".") / ".ollama" / "models";
+  return fs::path(home_folder()) / ".ollama" / "models";
 }
 
 class StoreReader {
@@ -127,11 +127,9 @@ class StoreReader {
     }
     if (!models.empty())
       read_gguf_files(models, parts_);
-    else if (parts_.findings.empty() || others.size() == layers.size())
-      add("OLLAMA_NO_MODEL", manifest_, "the manifest has no layer with a model");
     else if (std::none_of(parts_.findings.begin(), parts_.findings.end(),
                           [](const Finding& finding) { return finding.level == FindingLevel::kError; }))
-      add("OLLAMA_NO_MODEL", manifest_, "the manifest has no layer with a model that is read here");
+      add("OLLAMA_NO_MODEL", manifest_, "the manifest has no layer with a model");
   }
 
   // The blob's path below the store, when it is there. Lists it among the files.
@@ -166,10 +164,9 @@ class StoreReader {
       add("OLLAMA_BLOB_SIZE", path,
           fmt::format("the blob has {} bytes, the manifest states {}", size,
                       dump(layer["size"]).substr(0, 40)));
-    parts_.sha256.emplace(path, hex);
     if (std::none_of(parts_.files.begin(), parts_.files.end(),
                      [&](const File& file) { return file.path == path; }))
-      parts_.files.push_back({path, Bytes(static_cast<std::int64_t>(size)), role});
+      parts_.files.push_back({path, Bytes(static_cast<std::int64_t>(size)), role, std::string(hex)});
     return path;
   }
 
@@ -240,7 +237,7 @@ Result<std::shared_ptr<const Artifact>> open_ollama(const std::string& model, st
   auto manifest = ollama_manifest_path(name);
   if (!manifest)
     return fail(ErrorCode::kMalformed,
-                "opening a model of Ollama: this is no NAME, NAME:TAG or HOST/NAMESPACE/NAME:TAG", model,
+                "opening a model of Ollama: this is not NAME, NAME:TAG or HOST/NAMESPACE/NAME:TAG", model,
                 "give for example ollama:llama3.2:1b");
   return StoreReader(model, std::move(*manifest)).read();
 }

@@ -89,7 +89,7 @@ void read_folder_config(ArtifactParts& parts) {
     add(parts, "CFG_JSON", FindingLevel::kError, FindingKind::kMalformed,
         at == std::string::npos ? name : where.substr(at),
         file ? std::string("config.json is not a JSON object") : file.error().message,
-        "comments and trailing commas are not JSON");
+        "save it as plain JSON: without comments, and without commas before a closing bracket");
     return;
   }
   take_config(std::move(*file), name, parts);
@@ -171,6 +171,17 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
     add(parts, "FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
         fmt::format("this is {} under the name of a file that loaders read", kind),
         "put the file itself in its place");
+  for (const auto& [path, reason, is_folder] : listing.unreadable) {
+    if (path.empty())
+      return fail(ErrorCode::kMalformed, "opening a model: the folder cannot be read: " + reason, model,
+                  "see to it that this user may read the folder and enter it");
+    add(parts, "FILE_UNREADABLE", is_folder ? FindingLevel::kInfo : FindingLevel::kError,
+        FindingKind::kMalformed, path,
+        (is_folder ? "this folder cannot be read, what is in it is not listed: "
+                   : "this file cannot be looked at: ") +
+            reason,
+        "see to it that this user may read it");
+  }
   if (listing.num_left_out > 0)
     add(parts, "FOLDER_TOO_LARGE", FindingLevel::kWarning, FindingKind::kCheckFailed, "",
         fmt::format(
@@ -190,12 +201,10 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
   const bool has_anything = has_config || has_tokenizer || !parts.findings.empty() || !parts.mappings.empty();
   if (!has_anything || (parts.form == Form::kConfigOnly && !has_config && parts.findings.size() == 1 &&
                         parts.findings.front().id == "WEIGHTS_ABSENT"))
-    return fail(
-        ErrorCode::kMalformed,
-        fmt::format(
-            "opening a model: the folder holds no config.json, weights or tokenizer among its {} files",
-            parts.files.size()),
-        model, kTaken);
+    return fail(ErrorCode::kMalformed,
+                fmt::format("opening a model: no config.json, weights or tokenizer is among its {} files",
+                            parts.files.size()),
+                model, kTaken);
   return std::make_shared<StoredArtifact>(std::move(parts));
 }
 
@@ -235,8 +244,8 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
   if (!name.ends_with(".json"))
-    return fail(ErrorCode::kMalformed, "opening a model: this file is none that is taken as one", model,
-                kTaken);
+    return fail(ErrorCode::kMalformed, "opening a model: this file is of no kind that is read as a model",
+                model, kTaken);
   if (size > kMaxTokenizerBytes)
     return fail(ErrorCode::kMalformed,
                 fmt::format("opening a model: the file has {} bytes, and no config or tokenizer more than {}",

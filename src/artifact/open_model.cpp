@@ -31,6 +31,7 @@ Opened held_against(const LockRecord& record, Opened opened, const OpenOptions& 
   parts.findings = std::move(before);
   for (Finding& finding : check_lock(record, **opened, options.checks_digests))
     parts.findings.push_back(std::move(finding));
+  parts.lock = record;
   parts.shown = std::move(*opened);
   return make_view(std::move(parts));
 }

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,7 +17,6 @@
 namespace plimsoll::artifact {
 namespace {
 
-constexpr std::array<std::string_view, 4> kEndings{".bin", ".pt", ".pth", ".ckpt"};
 constexpr std::string_view kIndexEnding = ".bin.index.json";
 constexpr std::size_t kNamesShown = 5;
 
@@ -36,10 +33,7 @@ class PickleFiles {
 
   void tell() {
     for (const File& file : parts_.files)
-      if (file.path.find('/') == std::string::npos &&
-          std::any_of(kEndings.begin(), kEndings.end(),
-                      [&](auto ending) { return file.path.ends_with(ending); }))
-        look_at(file.path);
+      if (file.path.find('/') == std::string::npos && has_pickle_name(file.path)) look_at(file.path);
     if (!has_weights_) check_index();
     if (archives_.empty()) return;
     const std::string &where = archives_.front().name, sizes = describe();

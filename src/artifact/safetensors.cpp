@@ -22,8 +22,12 @@ constexpr std::int64_t kLengthField = 8;               // little-endian u64 befo
 constexpr std::int64_t kMaxHeaderBytes = 100'000'000;  // the reference reader's own limit
 // The largest published models have some 300,000 tensors over a hundred files, and up to 92,000 in one;
 // bounds memory.
-constexpr std::size_t kMaxTensors = 196'608;
-constexpr std::size_t kMaxSpelledBytes = std::size_t{32} << 20;  // of names with escapes, which are copied
+constexpr std::size_t kMaxTensors = 131'072;
+// Of all names in one file; the 92,000 have 6 MB.
+constexpr std::size_t kMaxNameBytes = std::size_t{16} << 20;
+// In a header larger than this, which is no model's, names are copied: else each holds its page in memory.
+constexpr std::size_t kMaxViewedHeader = std::size_t{32} << 20;
+constexpr std::size_t kCopiesBlock = std::size_t{64} << 10;
 constexpr std::size_t kLeastEntry = 50;                 // bytes of the shortest tensor's entry in a header
 constexpr std::size_t kMaxRoom = std::size_t{1} << 19;  // tensors of many files: for more the list moves
 // Pages of a header are given back in steps of this; names are looked at again only where hashes are equal.
@@ -139,7 +143,7 @@ class Reader {
                         fmt::format("the header names more than {} tensors; no model does", kMaxTensors));
           return false;
         }
-        if (!read_member(scan)) return not_json(scan, scan.reason());
+        if (!read_member(scan)) return !is_refused_ && not_json(scan, scan.reason());
         release_pages(scan.position());
       } while (scan.take(','));
       if (!scan.take('}')) return not_json(scan, "bad syntax");
@@ -156,20 +160,18 @@ class Reader {
 
   bool read_member(JsonScan& scan) {
     std::string_view name;
-    if (const auto plain = scan.plain_string()) {
-      name = *plain;
-    } else {
-      std::string spelled;
-      if (!scan.string(spelled)) return false;
-      spelled_bytes_ += spelled.size();
-      if (spelled_bytes_ > kMaxSpelledBytes) {
-        findings_.add("ST_COUNT", "byte 8",
-                      fmt::format("names spelled with escapes take more than {} bytes; no model has such",
-                                  kMaxSpelledBytes));
-        return false;
-      }
-      name = header_.spelled.emplace_back(std::move(spelled));
+    const auto plain = scan.plain_string();
+    std::string spelled;
+    if (!plain && !scan.string(spelled)) return false;
+    name = plain ? *plain : std::string_view(spelled);
+    name_bytes_ += name.size();
+    if (name_bytes_ > kMaxNameBytes) {
+      is_refused_ = true;
+      return findings_.add(
+          "ST_COUNT", "byte 8",
+          fmt::format("the names of tensors take more than {} bytes; no model's do", kMaxNameBytes));
     }
+    if (!plain || (text_.size() > kMaxViewedHeader && source_.mapping)) name = copied(name);
     if (!scan.take(':')) return false;
     const std::uint64_t hash = hash_of(name);
     if (names_.size() == table_room_) enlarge_table();
@@ -201,6 +203,17 @@ class Reader {
       header_.hashes.push_back(hash);
     }
     return true;
+  }
+
+  // The copy stays where it is: a block is never given more than it has room for.
+  std::string_view copied(std::string_view name) {
+    auto& blocks = header_.spelled;
+    if (blocks.empty() || blocks.back().capacity() - blocks.back().size() < name.size())
+      blocks.emplace_back().reserve(std::max(name.size(), kCopiesBlock));
+    std::string& block = blocks.back();
+    const std::size_t at = block.size();
+    block += name;
+    return std::string_view(block).substr(at);
   }
 
   // Members that are no tensors may be shorter than any tensor's entry, and then there are more than
@@ -295,7 +308,8 @@ class Reader {
   std::string_view text_;
   std::int64_t data_start_ = 0;
   std::size_t released_ = 0;
-  std::size_t spelled_bytes_ = 0;
+  std::size_t name_bytes_ = 0;
+  bool is_refused_ = false;  // for a reason that has been told
   std::vector<std::string_view>& names_;
   NameTable& table_;
   std::size_t table_room_ = 0;  // names that it was made for

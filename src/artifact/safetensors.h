@@ -26,7 +26,7 @@ struct SafetensorsHeader {
   bool is_readable = false;           // the header is JSON; tensors that break a rule alone are left out
   std::vector<Tensor> tensors;        // by offset; `file` is left 0
   std::vector<std::uint64_t> hashes;  // hash_of the name, per tensor
-  std::list<std::string> spelled;     // names that the file spells with escapes; tensors view them
+  std::list<std::string> spelled;     // blocks of names that are not views into the file
 };
 
 struct HeaderSource {

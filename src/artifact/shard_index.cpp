@@ -90,7 +90,7 @@ class IndexReader {
       add("IDX_PATH", FindingLevel::kError, FindingKind::kMalformed, kMap,
           fmt::format("the index names {}: only relative names inside the folder are followed",
                       refused.list()),
-          "an index names files of its own folder");
+          "download the index again; it may name files of its own folder alone");
   }
 
   void tell_repeated() {
@@ -228,16 +228,19 @@ class IndexReader {
         unlisted.add(parts_.tensors[i].name);
     if (absent_.count != 0)
       add("IDX_ABSENT_TENSOR", kError, kind, absent_.place(),
-          fmt::format("no shard holds {}, which the index names", absent_.list()));
+          fmt::format("no shard holds {}, which the index names", absent_.list()),
+          "download the shards and the index of one revision again");
     if (elsewhere_.count != 0)
       add("IDX_WRONG_SHARD", kError, kind, elsewhere_.place(),
           fmt::format("the index names the wrong shard for {}", elsewhere_.list()), "write the index again");
     if (unlisted.count != 0)
       add("IDX_UNLISTED_TENSOR", kWarning, kind, kMap,
-          fmt::format("the shards hold {}, which the index does not list", unlisted.list()));
+          fmt::format("the shards hold {}, which the index does not list", unlisted.list()),
+          "write the index again; loaders that go by it leave these tensors out");
     if (doubled_.count != 0)
       add("IDX_DUP_TENSOR", kWarning, kind, doubled_.place(),
-          fmt::format("more than one shard holds {}; counted once", doubled_.list()));
+          fmt::format("more than one shard holds {}; counted once", doubled_.list()),
+          "keep each tensor in one shard, and write the index again");
   }
 
   void check_total(const Json& total) {
@@ -259,7 +262,8 @@ class IndexReader {
     if (!stated || (*stated != listed && *stated != all))
       add("IDX_TOTAL_SIZE", FindingLevel::kWarning, FindingKind::kCheckFailed, kTotal,
           fmt::format("metadata.total_size states {} bytes, the tensors have {}; the tensors' sum is used",
-                      dump(total), listed));
+                      dump(total), listed),
+          fmt::format("write {} there, or download the index again", listed));
   }
 
   std::string index_;

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "artifact/folder.h"
 #include "artifact/weights_files.h"
-#include "base/hash.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -29,6 +29,12 @@ const Tensor* StoredArtifact::find(std::string_view name) const {
   const auto found = parts_.names.find(
       hash_of(name), [&](std::uint32_t place) { return parts_.tensors[place].name == name; });
   return found ? &parts_.tensors[*found] : nullptr;
+}
+
+std::string StoredArtifact::path_of(const File& file) const {
+  // A lone file, and the other parts of a split one, are named as they are beside it.
+  if (parts_.folder.empty()) return (std::filesystem::path(parts_.root).parent_path() / file.path).string();
+  return parts_.folder + "/" + file.path;
 }
 
 std::vector<std::string> StoredArtifact::cut_files() const {
@@ -85,18 +91,6 @@ Result<std::string> StoredArtifact::text_file(std::string_view name) const {
   if (!is_inside(name))
     return fail(ErrorCode::kMalformed, "the name leads out of the model folder", std::string(name));
   return read_file(parts_.folder + "/" + std::string(name), kMaxSmallFile);
-}
-
-void StoredArtifact::check_digests(Findings& findings) const {
-  for (const auto& [path, expected] : parts_.sha256) {
-    const auto mapped = MappedFile::open(parts_.folder + "/" + path);
-    if (!mapped) continue;  // told by open()
-    const std::string found = sha256_hex(mapped->bytes());
-    if (found != expected)
-      findings.push_back({"SHA256_MISMATCH", FindingLevel::kError, FindingKind::kMalformed, path,
-                          fmt::format("the content's sha256 is {}, {} is expected", found, expected),
-                          "download the file again"});
-  }
 }
 
 Result<std::span<const std::byte>> StoredArtifact::data(const Tensor& tensor) const {

@@ -29,7 +29,6 @@ struct ArtifactParts {
   NameTable names;                    // of tensors, by their place in the list; TensorMerge keeps it
   std::list<std::string> held_texts;  // names that are not views into a mapping
   std::optional<std::int64_t> index_total_size_bytes;
-  std::map<std::string, std::string> sha256;  // known digests by path, as hex
   Json config;
   Findings findings;
 };
@@ -44,6 +43,7 @@ class StoredArtifact final : public Artifact {
   const std::vector<Tensor>& tensors() const override { return parts_.tensors; }
   const Tensor* find(std::string_view name) const override;
   std::string commit() const override { return parts_.commit; }
+  std::string path_of(const File& file) const override;
   const Json& config() const override { return parts_.config; }
   const Json& json_file(std::string_view name) const override;
   std::optional<Error> json_file_error(std::string_view name) const override;
@@ -56,8 +56,6 @@ class StoredArtifact final : public Artifact {
     return parts_.index_total_size_bytes;
   }
   const Findings& findings() const override { return parts_.findings; }
-  /// Holds files whose digest is known against their content. Reads them whole.
-  void check_digests(Findings& findings) const;
 
  private:
   struct ReadJson {

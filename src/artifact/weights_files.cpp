@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "artifact/content.h"
 #include "artifact/finding_list.h"
 #include "artifact/gguf_set.h"
 #include "artifact/index_text.h"
@@ -19,25 +18,13 @@
 #include "artifact/shard_index.h"
 #include "artifact/shard_name.h"
 #include "artifact/tensor_merge.h"
+#include "artifact/weight_set.h"
 
 namespace plimsoll::artifact {
 namespace {
 
 constexpr std::string_view kEnding = ".safetensors";
-constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
-
-// Weights files directly in the folder whose names end so; deeper ones belong to other components.
-std::vector<std::string> top_files(const ArtifactParts& parts, std::string_view ending) {
-  std::vector<std::string> names;
-  for (const File& file : parts.files)
-    if (file.path.find('/') == std::string::npos && file.path.ends_with(ending)) names.push_back(file.path);
-  return names;
-}
-
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // Reads every listed file's header; tensors of a name seen before are left out and told.
 void read_all(const std::vector<std::string>& names, ArtifactParts& parts) {
@@ -48,7 +35,7 @@ void read_all(const std::vector<std::string>& names, ArtifactParts& parts) {
                   FindingList(names[shard], parts.findings)
                       .add("IDX_DUP_TENSOR", tensor.name,
                            fmt::format("\"{}\" is in more than one shard; counted once", tensor.name),
-                           FindingLevel::kWarning, {}, FindingKind::kCheckFailed);
+                           FindingLevel::kWarning, "keep the tensor in one file", FindingKind::kCheckFailed);
                 });
 }
 
@@ -58,7 +45,8 @@ void read_shards_by_name(const std::vector<std::string>& names, ArtifactParts& p
   std::vector<std::string> present, absent;
   for (int i = 1; i <= first->count; ++i) {
     std::string name = first->of_number(i);
-    (contains(names, name) ? present : absent).push_back(std::move(name));
+    const bool is_here = std::binary_search(names.begin(), names.end(), name);
+    (is_here ? present : absent).push_back(std::move(name));
   }
   const std::string where = names.front();
   if (absent.empty())
@@ -111,34 +99,6 @@ void note_other_sets(const std::vector<std::string>& taken, ArtifactParts& parts
     tell(folder, fmt::format("{} files with {} bytes in {}/ are", below.files, below.bytes, folder));
 }
 
-// "model.safetensors.index.json", "model.safetensors.index.fp16.json"
-bool is_index_name(std::string_view name) {
-  return name.find('/') == std::string_view::npos && name.ends_with(".json") &&
-         name.find(".safetensors.index.") != std::string_view::npos;
-}
-
-// Among names that are as good as each other: transformers' own first, adapters and optimizers last.
-std::string best_name(const std::vector<std::string>& names) {
-  const auto rank = [](std::string_view name) {
-    if (name.starts_with("model")) return 0;
-    for (const std::string_view other : {"adapter", "optimizer", "scheduler", "training"})
-      if (name.starts_with(other)) return 2;
-    return 1;
-  };
-  return *std::min_element(names.begin(), names.end(),
-                           [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-}
-
-// Of names of shards those of one set.
-std::vector<std::string> best_set(const std::vector<std::string>& sharded) {
-  std::vector<std::string> set;
-  if (sharded.empty()) return set;
-  const auto chosen = shard_name(best_name(sharded));
-  for (const auto& name : sharded)
-    if (shard_name(name)->same_set(*chosen)) set.push_back(name);
-  return set;
-}
-
 void note_ambiguous(ArtifactParts& parts) {
   parts.findings.push_back(
       {"WEIGHTS_AMBIGUOUS", FindingLevel::kWarning, FindingKind::kCheckFailed, std::string(kIndex),
@@ -150,37 +110,16 @@ void note_ambiguous(ArtifactParts& parts) {
     parts.index_total_size_bytes = index->total_size.as_integer();
 }
 
-// Returns true when the folder has a set of safetensors files.
-bool read_safetensors_set(ArtifactParts& parts) {
-  const auto all = top_files(parts, kEnding);
-  std::vector<std::string> indices, sharded;
-  for (const File& file : parts.files)
-    if (is_index_name(file.path)) indices.push_back(file.path);
-  std::copy_if(all.begin(), all.end(), std::back_inserter(sharded),
-               [](const auto& name) { return shard_name(name).has_value(); });
-  std::vector<std::string> taken;
-  if (contains(all, kSingle)) {
-    taken = {std::string(kSingle)};
-    if (contains(indices, kIndex)) {
-      note_ambiguous(parts);
-      read_all(taken, parts);
-      return true;  // that there are two sets is told
-    }
-    read_all(taken, parts);
-  } else if (!indices.empty()) {
-    const std::string index = contains(indices, kIndex) ? std::string(kIndex) : best_name(indices);
-    taken = read_indexed(index, best_set(sharded), parts);
-  } else if (!sharded.empty()) {
-    taken = best_set(sharded);
+void read_safetensors_set(const WeightSet& set, ArtifactParts& parts) {
+  std::vector<std::string> taken = set.files;
+  if (set.has_index_beside) note_ambiguous(parts);
+  if (!set.index.empty())
+    taken = read_indexed(set.index, set.files, parts);
+  else if (set.is_split)
     read_shards_by_name(taken, parts);
-  } else if (!all.empty()) {
-    taken = {best_name(all)};
+  else
     read_all(taken, parts);
-  } else {
-    return false;
-  }
-  note_other_sets(taken, parts);
-  return true;
+  if (!set.has_index_beside) note_other_sets(taken, parts);  // else it is told that there are two
 }
 
 }  // namespace
@@ -194,12 +133,17 @@ int find_file(const std::vector<File>& files, std::string_view path) {
 }
 
 void read_folder_weights(ArtifactParts& parts) {
-  bool has_weights = read_safetensors_set(parts);
-  if (has_weights)
+  std::vector<std::string_view> paths;
+  paths.reserve(parts.files.size());
+  for (const File& file : parts.files) paths.push_back(file.path);
+  const WeightSet set = choose_weight_set(paths);
+  if (set.kind == WeightSet::Kind::kSafetensors) {
     parts.form = Form::kSafetensors;
-  else if (const auto names = top_files(parts, ".gguf"); !names.empty())
-    has_weights = read_folder_gguf(names, parts);
-  note_pickles(parts, has_weights);
+    read_safetensors_set(set, parts);
+  } else if (set.kind == WeightSet::Kind::kGguf) {
+    read_folder_gguf(set, parts);
+  }
+  note_pickles(parts, set.kind == WeightSet::Kind::kSafetensors || set.kind == WeightSet::Kind::kGguf);
 }
 
 }  // namespace plimsoll::artifact

@@ -21,8 +21,48 @@ constexpr std::int64_t kLeastMember = 46;
 constexpr std::uint16_t kExtra64 = 1;  // the extra field with 64-bit sizes
 constexpr std::uint32_t kIs64 = 0xFFFFFFFF;
 
-struct Directory {
-  std::uint64_t offset = 0, bytes = 0, count = 0;
+// Looks for the directory in the end of an archive.
+class EndReader {
+ public:
+  EndReader(std::span<const std::byte> tail, std::uint64_t file_bytes)
+      : tail_(tail), before_(file_bytes - tail.size()) {}
+
+  std::optional<ZipDirectory> read() const {
+    const std::string_view text = as_text(tail_);
+    const std::size_t from = text.size() - std::min(text.size(), kEndBytes + kMaxComment);
+    const std::size_t found = text.substr(from).rfind(kEndMagic);
+    if (found == std::string_view::npos || text.size() - from - found < kEndBytes) return std::nullopt;
+    const std::size_t end_at = from + found;
+    ByteCursor end(tail_.subspan(end_at + 8));
+    std::uint16_t on_disk = 0, count = 0;
+    std::uint32_t bytes = 0, offset = 0;
+    if (!end.read(on_disk) || !end.read(count) || !end.read(bytes) || !end.read(offset)) return std::nullopt;
+    ZipDirectory directory{offset, bytes, count};
+    if (end_at >= kLocator64Bytes) read_wide(end_at - kLocator64Bytes, directory);
+    return directory;
+  }
+
+ private:
+  // A 64-bit end record, where the locator before the plain one names it.
+  void read_wide(std::size_t locator_at, ZipDirectory& directory) const {
+    ByteCursor locator(tail_.subspan(locator_at));
+    std::uint32_t magic = 0, disk = 0;
+    std::uint64_t at = 0;
+    if (!locator.read(magic) || magic != kLocator64Magic || !locator.read(disk) || !locator.read(at) ||
+        at < before_ || at - before_ > tail_.size())
+      return;
+    ByteCursor end(tail_.subspan(static_cast<std::size_t>(at - before_)));
+    std::uint64_t record_bytes = 0, on_disk = 0;
+    std::uint32_t versions = 0, disk_a = 0, disk_b = 0;
+    ZipDirectory wide;
+    if (end.read(magic) && magic == kEnd64Magic && end.read(record_bytes) && end.read(versions) &&
+        end.read(disk_a) && end.read(disk_b) && end.read(on_disk) && end.read(wide.count) &&
+        end.read(wide.bytes) && end.read(wide.offset))
+      directory = wide;
+  }
+
+  std::span<const std::byte> tail_;
+  std::uint64_t before_;  // bytes of the file that are not in tail_
 };
 
 class Lister {
@@ -30,8 +70,10 @@ class Lister {
   Lister(std::span<const std::byte> file, std::string_view path) : file_(file), path_(path) {}
 
   Status list(const std::function<void(const ZipMember&)>& visit) {
-    PLIMSOLL_TRY(const Directory directory, find_directory());
     const std::uint64_t size = file_.size();
+    const auto found = find_zip_directory(file_, size);
+    if (!found) return broken("it has no directory at its end; was it cut off?");
+    const ZipDirectory& directory = *found;
     if (directory.offset > size || directory.bytes > size - directory.offset ||
         directory.count > directory.bytes / kLeastMember)
       return broken(
@@ -56,41 +98,6 @@ class Lister {
   tl::unexpected<Error> broken(std::string what) const {
     return fail(ErrorCode::kMalformed, "the zip archive is damaged: " + std::move(what), std::string(path_),
                 "download the file again");
-  }
-
-  Result<Directory> find_directory() const {
-    const std::string_view text = as_text(file_);
-    const std::string_view tail = text.substr(text.size() - std::min(text.size(), kEndBytes + kMaxComment));
-    const std::size_t found = tail.rfind(kEndMagic);
-    if (found == std::string_view::npos || tail.size() - found < kEndBytes)
-      return broken("it has no directory at its end; was it cut off?");
-    const std::size_t end_at = text.size() - tail.size() + found;
-    ByteCursor end(file_.subspan(end_at + 8));
-    std::uint16_t on_disk = 0, count = 0;
-    std::uint32_t bytes = 0, offset = 0;
-    if (!end.read(on_disk) || !end.read(count) || !end.read(bytes) || !end.read(offset))
-      return broken("its end record is cut off");
-    Directory directory{offset, bytes, count};
-    if (end_at >= kLocator64Bytes) read_directory64(end_at - kLocator64Bytes, directory);
-    return directory;
-  }
-
-  // A 64-bit end record, where the locator before the plain one names it.
-  void read_directory64(std::size_t locator_at, Directory& directory) const {
-    ByteCursor locator(file_.subspan(locator_at));
-    std::uint32_t magic = 0, disk = 0;
-    std::uint64_t at = 0;
-    if (!locator.read(magic) || magic != kLocator64Magic || !locator.read(disk) || !locator.read(at) ||
-        at > file_.size())
-      return;
-    ByteCursor end(file_.subspan(static_cast<std::size_t>(at)));
-    std::uint64_t record_bytes = 0, on_disk = 0;
-    std::uint32_t versions = 0, disk_a = 0, disk_b = 0;
-    Directory wide;
-    if (end.read(magic) && magic == kEnd64Magic && end.read(record_bytes) && end.read(versions) &&
-        end.read(disk_a) && end.read(disk_b) && end.read(on_disk) && end.read(wide.count) &&
-        end.read(wide.bytes) && end.read(wide.offset))
-      directory = wide;
   }
 
   static bool read_member(ByteCursor& cursor, ZipMember& member) {
@@ -136,6 +143,10 @@ class Lister {
 
 bool looks_like_zip(std::span<const std::byte> file) {
   return as_text(file.first(std::min<std::size_t>(file.size(), 4))) == std::string_view("PK\x03\x04", 4);
+}
+
+std::optional<ZipDirectory> find_zip_directory(std::span<const std::byte> tail, std::uint64_t file_bytes) {
+  return EndReader(tail, file_bytes).read();
 }
 
 Status for_each_zip_member(std::span<const std::byte> file, std::string_view path,

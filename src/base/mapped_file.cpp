@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <utility>
 
 #include "base/log.h"
@@ -44,17 +45,35 @@ tl::unexpected<Error> cannot_write(const char* what, const std::string& reason, 
               "check that the folder exists and is writable");
 }
 
-Status write_bytes(const std::string& path, int flags, std::string_view content) {
-  Descriptor file;
-  file.fd = ::open(path.c_str(), flags, 0644);
-  if (file.fd < 0) return cannot_write("cannot create the file", std::strerror(errno), path);
+// `shown` is the name that the caller knows.
+Status write_bytes(int fd, std::string_view content, const std::string& shown) {
   while (!content.empty()) {
-    const ssize_t put = ::write(file.fd, content.data(), content.size());
+    const ssize_t put = ::write(fd, content.data(), content.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return cannot_write("cannot write the file", std::strerror(errno), path);
+    if (put < 0) return cannot_write("cannot write the file", std::strerror(errno), shown);
     content.remove_prefix(static_cast<std::size_t>(put));
   }
   return {};
+}
+
+Status write_in_place(const std::string& path, std::string_view content, const std::string& shown) {
+  Descriptor file;
+  file.fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file.fd < 0) return cannot_write("cannot open the file", std::strerror(errno), shown);
+  return write_bytes(file.fd, content, shown);
+}
+
+// A file of its own name, which nobody can foresee and put a link in the place of; with the mode of the one
+// that it will replace, if any.
+Status write_new(const std::string& path, const struct stat* replaced, std::string_view content,
+                 const std::string& shown) {
+  Descriptor file;
+  file.fd =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, replaced ? 0600 : 0644);
+  if (file.fd < 0) return cannot_write("cannot create the file", std::strerror(errno), shown);
+  if (replaced && ::fchmod(file.fd, replaced->st_mode & 07777) != 0)
+    return cannot_write("cannot keep the file's mode", std::strerror(errno), shown);
+  return write_bytes(file.fd, content, shown);
 }
 
 }  // namespace
@@ -137,12 +156,14 @@ Status write_file(const std::string& path, std::string_view content) {
   std::error_code unresolved;
   const std::filesystem::path target = std::filesystem::weakly_canonical(path, unresolved);
   if (unresolved) return cannot_write("cannot follow the path", unresolved.message(), path);
-  const auto status = std::filesystem::status(target, unresolved);
+  struct stat status{};
+  const bool is_there = ::stat(target.c_str(), &status) == 0;
   // A rename would put a file where a device or a pipe was.
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    return write_bytes(target.string(), O_WRONLY | O_CLOEXEC, content);
-  const std::string temporary = target.string() + ".partial." + std::to_string(::getpid());
-  if (auto written = write_bytes(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, content); !written) {
+  if (is_there && !S_ISREG(status.st_mode)) return write_in_place(target.string(), content, path);
+  std::random_device random;
+  const std::string temporary =
+      target.string() + ".partial." + std::to_string(random()) + std::to_string(random());
+  if (auto written = write_new(temporary, is_there ? &status : nullptr, content, path); !written) {
     ::unlink(temporary.c_str());
     return written;
   }

@@ -44,7 +44,7 @@ Result<std::string> read_file(const std::string& path, std::int64_t max_bytes = 
 
 /// Writes the whole file: atomically (a temporary file beside it, then a rename) when `path` is a regular
 /// file or not there, in place when it is something else (a device, a pipe). Links are followed, never
-/// replaced. Errors: kUsage naming the system's reason.
+/// replaced; a file that is there keeps its mode. Errors: kUsage naming `path` and the system's reason.
 Status write_file(const std::string& path, std::string_view content);
 
 }  // namespace plimsoll

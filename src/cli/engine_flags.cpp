@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "facts/catalogue.h"
+
 namespace plimsoll::cli {
 namespace {
 
@@ -52,6 +54,7 @@ Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::str
   serve::LoadOptions options;
   options.model = model;
   options.lock = common.lock;
+  options.catalogue = facts::catalogue_config;
   options.generation_config = flags.generation_config;
   options.chat_template = flags.chat_template;
   auto& engine = options.engine;

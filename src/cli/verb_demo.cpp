@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/home_folder.h"
 #include "base/mapped_file.h"
 #include "base/printable.h"
 #include "cli/model_argument.h"
@@ -28,7 +29,7 @@ std::string cached_model() {
   std::string folder = variable("PLIMSOLL_CACHE");
   if (folder.empty() && !variable("XDG_CACHE_HOME").empty())
     folder = variable("XDG_CACHE_HOME") + "/plimsoll";
-  if (folder.empty()) folder = variable("HOME") + "/.cache/plimsoll";
+  if (folder.empty()) folder = home_folder() + "/.cache/plimsoll";
   return folder + "/SmolLM2-135M-Instruct.Q4_1.gguf";
 }
 

@@ -26,7 +26,8 @@ constexpr std::string_view kLlama31_70B = R"({
   "attention_bias": false, "mlp_bias": false, "hidden_act": "silu", "rms_norm_eps": 1e-05,
   "torch_dtype": "bfloat16", "bos_token_id": 128000})";
 
-constexpr std::string_view kPublished = "values of the published config.json";
+constexpr std::string_view kPublished =
+    "https://huggingface.co/meta-llama, config.json of the model, main branch, 2026-11-29";
 
 // The first entry of a title is the one that speaks for it.
 constexpr CatalogueEntry kCatalogue[] = {

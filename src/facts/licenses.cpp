@@ -121,7 +121,7 @@ constexpr Phrase kPhrases[] = {
     {"grok2-community", "grok 2 community license", ""},
     {"stabilityai-ai-community", "stability ai community license", ""},
     {"yi-license", "yi series models", "license agreement"},
-    {"exaone", "exaone ai model license", "nc"},
+    {"exaone", "exaone ai model license", " - nc"},
     {"lfm1.0", "lfm open license", ""},
     {"tencent-hunyuan-community", "tencent hunyuan", "community license"},
     {"databricks-open-model-license", "databricks open model license", ""},
@@ -133,6 +133,7 @@ constexpr Phrase kPhrases[] = {
     {"agpl-3.0", "gnu affero general public license", "version 3"},
     {"lgpl-3.0", "gnu lesser general public license", "version 3"},
     {"lgpl-2.1", "gnu lesser general public license", "version 2.1"},
+    {"lgpl", "gnu library general public license", ""},  // 2.0
     {"gpl-3.0", "gnu general public license", "version 3"},
     {"gpl-2.0", "gnu general public license", "version 2"},
     {"mpl-2.0", "mozilla public license", "version 2.0"},

@@ -27,37 +27,48 @@ constexpr std::array<std::pair<SupportStatus, std::string_view>, 4> kStatuses{{
 }};
 
 constexpr std::string_view kVllmSource =
-    "registry of vLLM 0.33.0; since: first that lists it of 31 releases from 0.6.0 on, 2026-11-29";
+    "https://github.com/vllm-project/vllm, model_executor/models/registry.py of v0.33.0; since: first that "
+    "lists it of 31 releases from 0.6.0 on, 2026-11-29";
 constexpr std::string_view kSglangSource =
-    "model classes of SGLang 0.5.23; since: first that lists it of 7 releases from 0.4.0 on, 2026-11-29";
+    "https://github.com/sgl-project/sglang, srt/models of v0.5.23; since: first that lists it of 7 releases "
+    "from 0.4.0 on, 2026-11-29";
 constexpr std::string_view kLlamaCppSource =
-    "conversion table of llama.cpp as packaged with llama-cpp-python 0.3.36, 2026-11-29";
-constexpr std::string_view kTgiSource = "supported models of TGI's documentation, 2026-11-29";
+    "https://github.com/ggml-org/llama.cpp, conversion/__init__.py as packaged with llama-cpp-python 0.3.36, "
+    "2026-11-29";
+constexpr std::string_view kGgufSource =
+    "https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py as packaged with llama-cpp-python "
+    "0.3.36, 2026-11-29";
+constexpr std::string_view kTgiSource =
+    "https://huggingface.co/docs/text-generation-inference/supported_models, 2026-11-29";
 constexpr std::string_view kNimSource =
-    "supported architectures of NIM's documentation (beginning), 2026-11-29";
+    "https://docs.nvidia.com/nim/large-language-models, supported architectures (the first few), 2026-11-29";
 constexpr std::string_view kRaySource =
-    "Ray 2.60.0 pins vLLM 0.29.0 for ray[llm]; vLLM's registry, 2026-11-29";
+    "https://github.com/ray-project/ray: 2.60.0 pins vLLM 0.29.0 for ray[llm]; vLLM's registry of that "
+    "release, "
+    "2026-11-29";
 constexpr std::string_view kRayVllm = "0.29.0";
 constexpr std::string_view kNoSource = "no list was examined, 2026-11-29";
 constexpr std::string_view kOllamaNote =
     "runs GGUF files through its own llama.cpp; which release is in it was not examined";
 
-/// What notes on a model say beyond the registries.
+/// What is known of a model in an engine beyond the registries.
 struct Note {
   std::string_view architecture;
   ServingEngine engine;
   SupportStatus status;
   std::string_view since, note, source;
 };
-constexpr std::string_view kQwen38Source = "notes on serving Qwen3.8-Flash-Next, 2026-11-29";
+
 constexpr std::array<Note, 6> kNotes{{
     {"Qwen4ExpForConditionalGeneration", ServingEngine::kVllm, SupportStatus::kSupported, "0.30.0",
      "tensor parallel 1, 2, 4, 8; FP8 at 8 needs --enable-expert-parallel; no pipeline parallelism",
-     kQwen38Source},
+     "https://github.com/vllm-project/vllm, v0.30.0, 2026-11-29"},
     {"Qwen4ExpForConditionalGeneration", ServingEngine::kSglang, SupportStatus::kSupported, "0.5.23",
-     "page size 64 needs the extra-buffer state strategy or no radix cache", kQwen38Source},
+     "page size 64 needs the extra-buffer state strategy or no radix cache",
+     "https://github.com/sgl-project/sglang, v0.5.23, 2026-11-29"},
     {"Qwen4ExpForConditionalGeneration", ServingEngine::kLlamaCpp, SupportStatus::kPartial, "b10711",
-     "the converter drops the MTP layer; images need a projector file", kQwen38Source},
+     "the converter drops the MTP layer; images need a projector file",
+     "https://github.com/ggml-org/llama.cpp, build b10711, 2026-11-29"},
     {"DeciLMForCausalLM", ServingEngine::kNim, SupportStatus::kSupported, "",
      "verified with its TensorRT-LLM", kNimSource},
     {"BloomForCausalLM", ServingEngine::kNim, SupportStatus::kSupported, "", "verified with its vLLM",
@@ -199,7 +210,6 @@ EngineSupport from_listing(ServingEngine engine, const Listing* row) {
   return support;
 }
 
-/// Ray Serve's LLM API runs the vLLM that its release pins.
 /// The vLLM that first runs an architecture: a note knows better than the first release that was examined.
 std::string_view vllm_since(std::string_view architecture, const Listing& row) {
   for (const Note& note : kNotes)
@@ -208,6 +218,7 @@ std::string_view vllm_since(std::string_view architecture, const Listing& row) {
   return row.since;
 }
 
+/// Ray Serve's LLM API runs the vLLM that its release pins.
 EngineSupport ray_support(std::string_view architecture) {
   const Listing* row = listing_of(ServingEngine::kVllm, architecture);
   EngineSupport support = from_listing(ServingEngine::kRayServe, row);
@@ -276,6 +287,19 @@ EngineSupport support_of(ServingEngine engine, std::string_view architecture, st
     support.note = note.note;
     support.source = note.source;
   }
+  return support;
+}
+
+EngineSupport support_of_gguf(ServingEngine engine, std::string_view general_architecture) {
+  EngineSupport support;
+  support.engine = engine;
+  support.source = source_of(engine);
+  if (engine == ServingEngine::kOllama) support.note = kOllamaNote;
+  if (engine != ServingEngine::kLlamaCpp) return support;
+  support.source = kGgufSource;
+  const auto names = gguf_architectures();
+  if (std::binary_search(names.begin(), names.end(), general_architecture))
+    support.status = SupportStatus::kSupported;
   return support;
 }
 

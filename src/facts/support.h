@@ -32,6 +32,9 @@ struct Listing {
 };
 std::span<const Listing> all_listings();
 
+/// The names of general.architecture that llama.cpp's own table lists, in ascending order.
+std::span<const std::string_view> gguf_architectures();
+
 struct EngineSupport {
   ServingEngine engine = ServingEngine::kVllm;
   SupportStatus status = SupportStatus::kUnknown;
@@ -43,6 +46,10 @@ struct EngineSupport {
 
 /// What is known of an architecture in an engine. `model_type` decides about draft layers (MTP).
 EngineSupport support_of(ServingEngine engine, std::string_view architecture, std::string_view model_type);
+
+/// What is known of a GGUF file of this general.architecture. It is llama.cpp's own format: a name of its
+/// table is supported. Engines whose lists go by classes of config.json say unknown.
+EngineSupport support_of_gguf(ServingEngine engine, std::string_view general_architecture);
 
 /// Whether an engine's newest known release reads weights of a quant_method ("awq", "fp8", "gguf", ...).
 /// Empty where no list of its methods is known.

@@ -47,26 +47,44 @@ bool agrees_with_any(const Claim& claim, const Figures& figures) {
                      [&](std::int64_t figure) { return agrees(claim, figure); });
 }
 
-/// Cards speak of other models too: the claim that agrees speaks for this one; where none does, the first.
-const Claim* chosen(const std::vector<Claim>& claims, Claim::Kind kind, const Figures& figures) {
-  const Claim* first = nullptr;
+/// The claims of one kind in a card, and which of them speaks for this model.
+struct Said {
+  const Claim* claim = nullptr;  // null: none of this kind
+  bool is_clear = false;         // it is about this model, or the card knows only this one figure
+};
+
+/// Cards speak of other models too: the claim that agrees speaks for this one; where none does, the one whose
+/// sentence names this model, else the first.
+Said said_of(const std::vector<Claim>& claims, Claim::Kind kind, const Figures& figures) {
+  Said said;
+  bool is_alone = true;
   for (const Claim& claim : claims) {
     if (claim.kind != kind) continue;
-    if (agrees_with_any(claim, figures)) return &claim;
-    if (!first) first = &claim;
+    if (agrees_with_any(claim, figures)) return {&claim, true};
+    if (!said.claim) said.claim = &claim;
+    is_alone &= claim.value == said.claim->value && !claim.is_listed;
   }
-  return first;
+  const auto own = std::find_if(claims.begin(), claims.end(),
+                                [&](const Claim& claim) { return claim.kind == kind && claim.is_own; });
+  if (own != claims.end()) return {&*own, true};
+  said.is_clear = is_alone;
+  return said;
 }
 
-void compare(const Claim* claim, const Figures& figures, const char* id, const char* what, Report& report) {
+void compare(const Said& said, const Figures& figures, const char* id, const char* what, Report& report) {
+  const Claim* claim = said.claim;
   if (!claim || figures.empty() || agrees_with_any(*claim, figures)) return;
   // A card may promise less context than the files allow.
   const bool is_modest = claim->kind == Claim::Kind::kContext &&
                          claim->value <= *std::max_element(figures.begin(), figures.end());
   if (is_modest) return;
-  add_check(report.findings, id, FindingLevel::kWarning, "README.md",
-            fmt::format("the card says \"{}\" ({} {}); the files have {}", claim->text, claim->value, what,
-                        figures.front()),
+  add_check(report.findings, id, said.is_clear ? FindingLevel::kWarning : FindingLevel::kInfo, "README.md",
+            said.is_clear
+                ? fmt::format("the card says \"{}\" ({} {}); the files have {}", claim->text, claim->value,
+                              what, figures.front())
+                : fmt::format("the card names several figures, \"{}\" among them ({} {}); the files "
+                              "have {}, which is none of them",
+                              claim->text, claim->value, what, figures.front()),
             "trust the files; the card may speak of another model");
 }
 
@@ -79,15 +97,17 @@ std::string name_of(const Subject& subject, const Report& report) {
                                            : report.source.substr(0, report.source.find('@')));
   const std::filesystem::path leaf = root.filename().empty() ? root.parent_path() : root;
   // In a hub cache the folder's name is the commit; models--org--name stands two levels above.
-  if (leaf.parent_path().filename() == "snapshots")
-    return leaf.parent_path().parent_path().filename().string();
+  if (leaf.parent_path().filename() == "snapshots") {
+    const std::string repository = leaf.parent_path().parent_path().filename().string();
+    const std::size_t dashes = repository.rfind("--");
+    return dashes == std::string::npos ? repository : repository.substr(dashes + 2);
+  }
   return leaf.filename().string();
 }
 
-void check_name(const Subject& subject, Report& report) {
+void check_name(const Subject& subject, const std::string& name, Report& report) {
   const Figures totals = total_figures(report.parameters), actives = active_figures(report.parameters);
   if (totals.empty()) return;
-  const std::string name = name_of(subject, report);
   for (Claim claim : claims_in_name(name)) {
     // Names round further than cards: 31.6 billion are sold as 30B.
     claim.precision = std::max(claim.precision, claim.value / 10);
@@ -107,25 +127,38 @@ void check_name(const Subject& subject, Report& report) {
   }
 }
 
-Json value_of(const Claim* claim) {
-  return claim ? Json(claim->value) : Json();
+/// Whether the name says the size that the files have: "Llama-3.1-8B", whatever else the card speaks of.
+bool is_sized_right(const std::string& name, const Figures& totals) {
+  const std::vector<Claim> claims = claims_in_name(name);
+  return std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+    return claim.kind == Claim::Kind::kSize && agrees_with_any(claim, totals);
+  });
+}
+
+Json value_of(const Said& said) {
+  return said.claim ? Json(said.claim->value) : Json();
 }
 
 }  // namespace
 
 void check_card(const Subject& subject, const ModelCard* card, Report& report) {
-  const std::vector<Claim> claims = card ? claims_in_text(card->text) : std::vector<Claim>();
+  const std::string name = name_of(subject, report);
+  const std::vector<Claim> claims = card ? claims_in_text(card->text, name) : std::vector<Claim>();
   const Figures totals = total_figures(report.parameters), actives = active_figures(report.parameters),
                 lengths = context_figures(report.context);
-  const Claim* total = chosen(claims, Claim::Kind::kTotal, totals);
-  const Claim* active = chosen(claims, Claim::Kind::kActive, actives);
-  const Claim* context = chosen(claims, Claim::Kind::kContext, lengths);
+  Said total = said_of(claims, Claim::Kind::kTotal, totals);
+  const Said active = said_of(claims, Claim::Kind::kActive, actives);
+  const Said context = said_of(claims, Claim::Kind::kContext, lengths);
+  // Then the card's other sizes are other models'.
+  if (total.claim && !total.claim->is_own && !agrees_with_any(*total.claim, totals) &&
+      is_sized_right(name, totals))
+    total = {};
   report.card_claims = Json::object(
       {{"total", value_of(total)}, {"active", value_of(active)}, {"context_tokens", value_of(context)}});
   compare(total, totals, "CARD_TOTAL", "parameters", report);
   compare(active, actives, "CARD_ACTIVE", "active parameters", report);
   compare(context, lengths, "CARD_CONTEXT", "tokens of context", report);
-  check_name(subject, report);
+  check_name(subject, name, report);
 }
 
 }  // namespace plimsoll::inspect

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "inspect/card_table.h"
+
 namespace plimsoll::inspect {
 namespace {
 
@@ -93,8 +95,9 @@ std::optional<Claim> made(Claim::Kind kind, const Number& number, double unit, s
   const double value = number.value * unit;
   if (!(value >= 1) || value > kMost) return std::nullopt;
   const auto precision = static_cast<std::int64_t>(std::max(1.0, std::round(number.last_digit * unit)));
-  return Claim{kind, static_cast<std::int64_t>(std::llround(value)), precision,
-               std::string(text.substr(number.begin, number.end - number.begin))};
+  return Claim{kind,      static_cast<std::int64_t>(std::llround(value)),
+               precision, std::string(text.substr(number.begin, number.end - number.begin)),
+               false,     false};
 }
 
 bool holds_any(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -140,6 +143,16 @@ bool speaks_of_another(std::string_view sentence) {
                     "finetuned from", "derived from", "compared to", "outperform", "reward model"});
 }
 
+/// Whether a sentence names the model itself: "DeepSeek-R1", not "DeepSeek-R1-Distill" and not "model".
+bool names_it(std::string_view sentence, std::string_view name) {
+  if (name.size() < 4 || std::none_of(name.begin(), name.end(), is_digit)) return false;
+  const std::size_t at = sentence.find(name);
+  if (at == sentence.npos) return false;
+  const std::size_t end = at + name.size();
+  return end == sentence.size() ||
+         !(is_letter(sentence[end]) || is_digit(sentence[end]) || sentence[end] == '-');
+}
+
 /// "128K context", "1M context window", "context length: 131,072".
 std::optional<Claim> length_claim(std::string_view text, const Number& number, std::string_view left,
                                   std::string_view right) {
@@ -157,36 +170,81 @@ std::optional<Claim> length_claim(std::string_view text, const Number& number, s
   return number.value * unit < 512 ? std::nullopt : made(Claim::Kind::kContext, number, unit, text);
 }
 
-std::optional<Claim> claim_of(std::string_view text, const Number& number) {
-  const std::string_view left = before(text, number.begin), right = after(text, number.end);
-  const bool is_large_unit = number.unit >= 1e6;
-  const bool counts_parameters =
-      holds_any(left, {"parameter", "params"}) || holds_any(right, {"parameter", "params"});
-  // "per token" and prose about training data are no sizes: 15T tokens.
-  const bool counts_tokens = right.starts_with(" token") || right.starts_with("-token");
-  if (number.unit_text != "m" || !counts_parameters)
-    if (auto claim = length_claim(text, number, left, right)) return claim;
-  if (is_large_unit && !counts_tokens) {
-    if (speaks_of_another(sentence_at(text, number.begin))) return std::nullopt;
-    if (holds_any(left, {"non-embedding", "without embedding"}) ||
-        holds_any(right.substr(0, 30), {"non-embedding", "without embedding", "vision encoder"}))
-      return std::nullopt;
-    if (holds_any(right.substr(0, 28), {"active", "activated"}) ||
-        holds_any(left, {"activates", "activated param", "active param", "activated:", "active:"}))
-      return made(Claim::Kind::kActive, number, number.unit, text);
-    if (holds_any(right.substr(0, 24), {"total"}) || (holds_any(left, {"total"}) && counts_parameters))
-      return made(Claim::Kind::kTotal, number, number.unit, text);
-    if (counts_parameters) return made(Claim::Kind::kTotal, number, number.unit, text);
-    return std::nullopt;
+/// The end of a list such as ", 360M, and 1.7B" behind its first size; `at` where there is none.
+std::size_t list_end(std::string_view text, std::size_t at) {
+  constexpr std::string_view kJoints[] = {", and ", ", or ", ", ", " and ", " or ", " & ", "/"};
+  constexpr int kMostSizes = 16;
+  for (int i = 0; i < kMostSizes; ++i) {
+    const auto* joint = std::find_if(std::begin(kJoints), std::end(kJoints),
+                                     [&](std::string_view one) { return text.substr(at).starts_with(one); });
+    if (joint == std::end(kJoints)) break;
+    const std::size_t next = at + joint->size();
+    if (next >= text.size() || !is_digit(text[next])) break;
+    const Number number = read_number(text, next);
+    if (number.unit < 1e6) break;
+    at = number.end;
   }
+  return at;
+}
+
+/// What stands on both sides of a number and says what it counts.
+struct Surroundings {
+  std::string left;
+  std::string_view right;
+};
+
+std::optional<Claim> size_claim(std::string_view text, const Number& number, const Surroundings& around,
+                                bool counts_parameters) {
+  const std::string_view left = around.left, right = around.right;
+  // "per token" and prose about training data are no sizes: 15T tokens.
+  if (number.unit < 1e6 || right.starts_with(" token") || right.starts_with("-token")) return std::nullopt;
+  if (holds_any(left, {"non-embedding", "without embedding"}) ||
+      holds_any(right.substr(0, 30), {"non-embedding", "without embedding", "vision encoder"}))
+    return std::nullopt;
+  if (holds_any(right.substr(0, 28), {"active", "activated"}) ||
+      holds_any(left, {"activates", "activated param", "active param", "activated:", "active:"}))
+    return made(Claim::Kind::kActive, number, number.unit, text);
+  if (counts_parameters || holds_any(right.substr(0, 24), {"total"}))
+    return made(Claim::Kind::kTotal, number, number.unit, text);
   return std::nullopt;
+}
+
+std::optional<Claim> claim_of(std::string_view text, const Number& number, std::string_view heading,
+                              std::string_view name) {
+  Surroundings around{std::string(heading) + std::string(before(text, number.begin)),
+                      after(text, number.end)};
+  const auto speaks_of_parameters = [](std::string_view part) {
+    return holds_any(part, {"parameter", "params"});
+  };
+  bool is_listed = false;
+  if (const std::size_t end = number.unit < 1e6 ? number.end : list_end(text, number.end);
+      end != number.end) {
+    // "135M, 360M, and 1.7B parameters": what is said of the last holds for all; "180B, 6B active" is none.
+    const std::string_view behind = after(text, end);
+    is_listed = speaks_of_parameters(behind) && !holds_any(behind, {"activ"});
+    if (is_listed) around.right = behind;
+  }
+  const bool counts_parameters = speaks_of_parameters(around.left) || speaks_of_parameters(around.right);
+  std::optional<Claim> claim;
+  if (number.unit_text != "m" || !counts_parameters)
+    claim = length_claim(text, number, around.left, around.right);
+  if (!claim) claim = size_claim(text, number, around, counts_parameters);
+  if (!claim) return std::nullopt;
+  const std::string_view sentence = sentence_at(text, number.begin);
+  if (claim->kind != Claim::Kind::kContext && speaks_of_another(sentence)) return std::nullopt;
+  claim->is_listed = is_listed;
+  claim->is_own = !is_listed && (holds_any(sentence, {"this model", "this repo", "this checkpoint"}) ||
+                                 names_it(sentence, name));
+  return claim;
 }
 
 }  // namespace
 
-std::vector<Claim> claims_in_text(std::string_view source) {
-  const std::string text = plain(source);
+std::vector<Claim> claims_in_text(std::string_view source, std::string_view model_name) {
+  const std::string text = plain(source), name = plain(model_name);
+  CardTable table(source);
   std::vector<Claim> claims;
+  std::size_t listed = 0;  // up to here sizes belong to one list
   for (std::size_t at = 0; at < text.size() && claims.size() < kMaxClaims;) {
     if (!is_digit(text[at])) {
       ++at;
@@ -201,7 +259,9 @@ std::vector<Claim> claims_in_text(std::string_view source) {
         (text[number.end] == '_' ||
          (text[number.end] == '-' && number.end + 1 < text.size() && is_digit(text[number.end + 1])));
     if (!is_in_name && !runs_on)
-      if (auto claim = claim_of(text, number)) {
+      if (auto claim = claim_of(text, number, plain(table.heading_at(at).substr(0, kReach)), name)) {
+        claim->is_listed |= at < listed;
+        if (claim->is_listed) listed = std::max(listed, list_end(text, number.end));
         claim->text = std::string(source.substr(number.begin, number.end - number.begin));
         claims.push_back(std::move(*claim));
       }
@@ -247,10 +307,12 @@ std::vector<Claim> claims_in_name(std::string_view name) {
 
 bool agrees(const Claim& claim, std::int64_t actual) {
   constexpr double kTolerance = 0.05;
-  const auto distance =
-      static_cast<double>(claim.value > actual ? claim.value - actual : actual - claim.value);
-  return distance < static_cast<double>(claim.precision) ||
-         distance <= kTolerance * static_cast<double>(claim.value);
+  constexpr double kMostCut = 0.4;  // 2.6 billion are sold as 2B, 1.9 are not as 1B
+  const auto said = static_cast<double>(claim.value), found = static_cast<double>(actual);
+  const auto unit = static_cast<double>(claim.precision);
+  const double below = std::max(unit / 2, kTolerance * said);
+  const double above = std::max(std::min(unit, kMostCut * said), kTolerance * said);
+  return found >= said - below && found <= said + above;
 }
 
 }  // namespace plimsoll::inspect

@@ -16,16 +16,20 @@ struct Claim {
   std::int64_t value = 0;      // parameters or tokens
   std::int64_t precision = 0;  // one unit of the last digit that is written: 100,000,000 for "7.6B"
   std::string text;            // as written
+  bool is_own = false;         // its sentence speaks of "this model" or names it
+  bool is_listed = false;      // one of several sizes, as of a family: "135M, 360M, and 1.7B parameters"
 };
 
-/// Claims of prose in their order. Sizes "without embeddings" are left out.
-std::vector<Claim> claims_in_text(std::string_view text);
+/// Claims of prose and tables in their order. Sizes "without embeddings" are left out, and sentences about a
+/// teacher, an adapter or another model. `model_name` tells which sentences are about this one.
+std::vector<Claim> claims_in_text(std::string_view text, std::string_view model_name = {});
 
 /// Claims of a name: "Qwen3-30B-A3B" has a size and active parameters; "8x7B" claims their product, "E4B"
 /// nothing.
 std::vector<Claim> claims_in_name(std::string_view name);
 
-/// True when `actual` rounds or truncates to the claim, or lies within 5 % of it.
+/// True when `actual` rounds up to the claim (half a unit of its last digit), is cut down to it (one unit,
+/// but not more than 40 %), or lies within 5 % of it.
 bool agrees(const Claim& claim, std::int64_t actual);
 
 }  // namespace plimsoll::inspect

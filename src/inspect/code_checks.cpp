@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "inspect/names_list.h"
+
 namespace plimsoll::inspect {
 namespace {
 
@@ -43,17 +45,6 @@ std::string module_file(const std::string& reference) {
   return reference.substr(0, reference.rfind('.')) + ".py";
 }
 
-std::string listed(const Names& names) {
-  constexpr std::size_t kShown = 4;
-  std::string text;
-  std::size_t count = 0;
-  for (const std::string& name : names) {
-    if (count++ == kShown) return text + fmt::format(" and {} more", names.size() - kShown);
-    text += (text.empty() ? "" : ", ") + name.substr(0, 120);
-  }
-  return text;
-}
-
 Names python_files(const artifact::Artifact& artifact) {
   Names files;
   for (const artifact::File& file : artifact.files())
@@ -80,18 +71,19 @@ void check_code(const Subject& subject, Findings& findings) {
     }
     std::string message =
         fmt::format("auto_map names {}, which engines run only with trust_remote_code; it is not run here",
-                    listed(references));
+                    names_list(references));
     if (is_foreign)
       message += "; code of another repository is fetched at its newest state unless --code-revision pins it";
     const bool has_folder = subject.artifact.form() != artifact::Form::kConfigOnly;
-    if (!missing.empty() && has_folder) message += fmt::format("; {} is not in the folder", listed(missing));
+    if (!missing.empty() && has_folder)
+      message += fmt::format("; {} is not in the folder", names_list(missing));
     add_check(findings, "REMOTE_CODE", FindingLevel::kWarning, place.file + ": /auto_map", message,
               "read that code before you trust it, or use a revision without it");
   }
   if (!has_map && !files.empty())
     add_check(findings, "CODE_FILES", FindingLevel::kInfo, *files.begin(),
               fmt::format("{} Python file{} beside the weights ({}); no auto_map loads them", files.size(),
-                          files.size() == 1 ? "" : "s", listed(files)),
+                          files.size() == 1 ? "" : "s", names_list(files)),
               "engines that know the architecture need none of them");
 }
 

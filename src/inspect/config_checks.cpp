@@ -29,9 +29,11 @@ constexpr std::array<Figure, 8> kFigures{{
     {"num_experts", 65'536},
 }};
 
+const std::string kCorrect = "correct the value, or download the file again";
+
 void malformed(Findings& findings, std::string id, std::string where, std::string message) {
   findings.push_back({std::move(id), FindingLevel::kError, FindingKind::kMalformed, std::move(where),
-                      std::move(message), "correct the value, or download the file again"});
+                      std::move(message), kCorrect});
 }
 
 void check_figures(const Subject& subject, Findings& findings) {
@@ -118,7 +120,10 @@ void add_spec_error(const Error& error, Findings& findings) {
                                                    : "CFG_VALUE",
                       FindingLevel::kError,
                       is_unsupported ? FindingKind::kUnsupported : FindingKind::kMalformed, error.where,
-                      error.message, error.fix});
+                      error.message,
+                      !error.fix.empty() ? error.fix
+                      : is_unsupported   ? "use an engine that runs this model"
+                                         : kCorrect});
 }
 
 bool has_error(const Findings& findings, std::initializer_list<std::string_view> ids) {
@@ -150,6 +155,25 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
               "give the folder that it lies in for everything else");
   else if (spec_error && !is_told)
     add_spec_error(*spec_error, findings);
+}
+
+void check_assumed(const Subject& subject, const model::ModelSpec& spec, Findings& findings) {
+  std::string absent;
+  for (const model::AssumedFigure& figure : spec.assumed) {
+    if (figure.is_null)
+      findings.push_back(
+          {"CFG_NULL", FindingLevel::kWarning, FindingKind::kCheckFailed, subject.place(figure.key),
+           fmt::format("{} is null, which transformers refuses; {} is counted, as where it is absent",
+                       figure.key, figure.value),
+           "write the figure, or leave the key out"});
+    else
+      absent += fmt::format("{}{} {}", absent.empty() ? "" : ", ", figure.key, figure.value);
+  }
+  if (!absent.empty())
+    findings.push_back({"CFG_DEFAULT", FindingLevel::kInfo, FindingKind::kCheckFailed,
+                        subject.config_file + ": " + subject.figures_pointer,
+                        "the config does not state all figures; those of its class are counted: " + absent,
+                        ""});
 }
 
 }  // namespace plimsoll::inspect

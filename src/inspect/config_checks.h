@@ -12,4 +12,7 @@ namespace plimsoll::inspect {
 /// so; it becomes a finding unless a check told the same place already.
 void check_config(const Subject& subject, const std::optional<Error>& spec_error, Findings& findings);
 
+/// Tells which essential figures the config leaves to its class, and which it writes as null.
+void check_assumed(const Subject& subject, const model::ModelSpec& spec, Findings& findings);
+
 }  // namespace plimsoll::inspect

@@ -55,6 +55,11 @@ class Rows {
       : subject_(subject), around_(around), report_(report) {}
 
   Json take() {
+    // Most models are served on a GPU; a CPU engine needs none.
+    if (around_.is_machine && around_.num_gpus == 0)
+      find("ENV_GPU_NONE", FindingLevel::kWarning,
+           fmt::format("no GPU was found on {}: nvidia-smi is absent or lists none", around_.origin),
+           "serve with a CPU engine (plimsoll, llama.cpp), or look at a planned machine with --gpu NAME[:N]");
     add_number_format();
     add_gpu_memory();
     add_interconnect();
@@ -262,7 +267,8 @@ Result<Surroundings> surroundings_of_gpu(const std::string& text) {
     const char *begin = text.data() + colon + 1, *end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(begin, end, around.num_gpus);
     if (error != std::errc{} || stop != end || around.num_gpus < 1 || around.num_gpus > kMost)
-      return fail(ErrorCode::kUsage, fmt::format("\"{}\" is no number of GPUs", text.substr(colon + 1)),
+      return fail(ErrorCode::kUsage,
+                  fmt::format("\"{}\" is not a number of GPUs from 1 to {}", text.substr(colon + 1), kMost),
                   "--gpu", "give NAME or NAME:N");
   }
   around.origin = "--gpu " + text;

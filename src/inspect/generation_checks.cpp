@@ -44,20 +44,16 @@ bool changes_nothing(const SamplingKey& key, const Json& value) {
   return is_switched_off || value.as_double() == key.neutral;
 }
 
-bool has_file(const Subject& subject) {
-  const auto& files = subject.artifact.files();
-  return std::any_of(files.begin(), files.end(), [](const auto& file) { return file.path == kFile; });
-}
-
 }  // namespace
 
 void check_generation(const Subject& subject, Report& report) {
-  if (!has_file(subject)) return;
+  if (!subject.has_file(kFile)) return;
   const Json& config = subject.artifact.json_file(kFile);
   if (!config.is_object()) {
-    report.findings.push_back({"GEN_JSON", FindingLevel::kError, FindingKind::kMalformed, kFile,
-                               "generation_config.json is no JSON object; engines refuse to start with it",
-                               "download the file again"});
+    report.findings.push_back(
+        {"GEN_JSON", FindingLevel::kError, FindingKind::kMalformed, kFile,
+         "generation_config.json does not hold a JSON object; engines refuse to start with it",
+         "download the file again"});
     return;
   }
   report.generation_defaults = Json::object();

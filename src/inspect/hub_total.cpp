@@ -92,27 +92,67 @@ std::vector<Difference> possible_causes(const ModelSpec& spec,
   return causes;
 }
 
-// The fewest causes that make up the remainder exactly.
-std::optional<std::vector<Difference>> explain(std::int64_t remainder,
-                                               const std::vector<Difference>& causes) {
-  std::optional<unsigned> best;
-  for (unsigned chosen = 0; chosen < 1U << causes.size(); ++chosen) {
-    std::int64_t sum = 0;
+struct Explanation {
+  std::vector<Difference> differences;
+  std::int64_t rest = 0;  // that no cause makes up for
+};
+
+// The causes that come nearest to the remainder; of equal ones the fewest.
+Explanation explain(std::int64_t remainder, const std::vector<Difference>& causes) {
+  unsigned best = 0;
+  std::int64_t best_rest = remainder;
+  const auto far = [](std::int64_t rest) { return rest < 0 ? -rest : rest; };
+  for (unsigned chosen = 1; chosen < 1U << causes.size(); ++chosen) {
+    std::int64_t rest = remainder;
     bool fits = true;  // what is packed is negative: capped_sum would not do
     for (std::size_t i = 0; i < causes.size(); ++i)
-      if (chosen >> i & 1U) fits &= !__builtin_add_overflow(sum, causes[i].parameters, &sum);
-    if (fits && sum == remainder && (!best || std::popcount(chosen) < std::popcount(*best))) best = chosen;
+      if (chosen >> i & 1U) fits &= !__builtin_sub_overflow(rest, causes[i].parameters, &rest);
+    if (!fits || rest == INT64_MIN) continue;
+    const bool is_nearer = far(rest) < far(best_rest);
+    const bool is_shorter = rest == best_rest && std::popcount(chosen) < std::popcount(best);
+    if (!is_nearer && !is_shorter) continue;
+    best = chosen;
+    best_rest = rest;
   }
-  if (!best) return std::nullopt;
-  std::vector<Difference> differences;
+  Explanation result{{}, best_rest};
   for (std::size_t i = 0; i < causes.size(); ++i)
-    if (*best >> i & 1U) differences.push_back(causes[i]);
-  return differences;
+    if (best >> i & 1U) result.differences.push_back(causes[i]);
+  return result;
 }
 
 void add_info(const Subject& subject, Report& report, std::string id, std::string message) {
   add_check(report.findings, std::move(id), FindingLevel::kInfo, subject.config_file, std::move(message),
             "give the repository or its files: their headers hold the exact count");
+}
+
+// Where no sum fits: what every checkpoint of this config holds, if it leaves little. Causes that happen to
+// be near explain nothing.
+Explanation explain_in_part(std::int64_t remainder, const std::vector<Difference>& causes,
+                            std::int64_t published) {
+  constexpr std::int64_t kLittle = 1000;  // a thousandth of the model
+  std::vector<Difference> sure;
+  for (const Difference& cause : causes)
+    if (cause.cause != "tied_head_stored" && cause.cause != "stored_buffers") sure.push_back(cause);
+  Explanation explained = explain(remainder, sure);
+  const std::int64_t most = published / kLittle;
+  const bool is_little = explained.rest <= most && explained.rest >= -most;
+  return is_little ? explained : Explanation{{}, remainder};
+}
+
+void tell_rest(const Subject& subject, const CatalogueEntry& entry, const Explanation& explained,
+               Report& report) {
+  std::string known;
+  for (const Difference& difference : explained.differences)
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", difference.cause,
+                         with_commas(difference.parameters));
+  const std::int64_t rest = explained.rest;
+  add_info(
+      subject, report, "HUB_TOTAL_UNEXPLAINED",
+      fmt::format("the hub shows {} parameters for {} ({}): {} {} than this config's weights{}{}, and no "
+                  "known cause makes up for {}",
+                  with_commas(entry.hub_parameters), entry.id, facts::kHubParametersSource,
+                  with_commas(rest < 0 ? -rest : rest), rest < 0 ? "fewer" : "more",
+                  known.empty() ? "" : " with ", known, known.empty() ? "it" : "that rest"));
 }
 
 // Takes the published total where it is known. False: nothing is published.
@@ -130,20 +170,38 @@ bool take_published(const Subject& subject, const std::optional<memory::StoredCh
     return true;
   }
   Parameters& parameters = report.parameters;
+  const std::vector<Difference> causes = possible_causes(*report.spec, checkpoint);
   const std::int64_t remainder = entry.hub_parameters - *parameters.total;
-  if (auto differences = explain(remainder, possible_causes(*report.spec, checkpoint))) {
+  Explanation explained = explain(remainder, causes);
+  const bool is_whole = explained.rest == 0;
+  if (!is_whole) explained = explain_in_part(remainder, causes, entry.hub_parameters);
+  // A part of an explanation is one only for the very model that is asked for, and when it leaves little.
+  const bool is_asked = is_named_in(report.source, entry.id);
+  if (is_whole || is_asked) {
     parameters.hub_total = entry.hub_parameters;
     parameters.hub_total_source = fmt::format("published for {}: {}", entry.id, facts::kHubParametersSource);
-    parameters.differences = std::move(*differences);
-    return true;
+    parameters.differences = explained.differences;
+    if (!is_whole) parameters.differences.push_back({"unexplained", explained.rest});
   }
-  add_info(
-      subject, report, "HUB_TOTAL_UNEXPLAINED",
-      fmt::format("the hub shows {} parameters for {} ({}): {} {} than this config's weights, and no known "
-                  "cause makes up for it",
-                  with_commas(entry.hub_parameters), entry.id, facts::kHubParametersSource,
-                  with_commas(remainder < 0 ? -remainder : remainder), remainder < 0 ? "fewer" : "more"));
+  if (!is_whole) tell_rest(subject, entry, explained, report);
   return true;
+}
+
+// Of a config that names no type engines take 16 bits; what is stored may have 32.
+void assume_dtype(const Subject& subject, const std::optional<model::Quantization>& declared,
+                  Report& report) {
+  Weights& weights = report.weights;
+  ModelSpec wide = *report.spec;
+  wide.declared_dtype = DType::kF32;
+  weights.is_dtype_assumed = true;
+  if (const auto checkpoint = memory::stored_checkpoint(wide, declared))
+    weights.most_bytes = checkpoint->bytes;
+  add_check(report.findings, "DTYPE_ASSUMED", FindingLevel::kInfo, subject.place("torch_dtype"),
+            fmt::format("the config names no dtype that is known here: {} bytes of weights count 16 bits, {} "
+                        "would be 32",
+                        with_commas(weights.bytes->value),
+                        weights.most_bytes ? with_commas(weights.most_bytes->value) : "more"),
+            "give the weight files: their headers hold the exact size");
 }
 
 }  // namespace
@@ -154,6 +212,8 @@ void estimate_checkpoint(const Subject& subject, const std::optional<model::Quan
   if (!report.spec || !parameters.total || subject.is_gguf()) return;
   const auto checkpoint = memory::stored_checkpoint(*report.spec, declared);
   if (checkpoint) report.weights.bytes = checkpoint->bytes;
+  if (checkpoint) report.weights.bytes_within = checkpoint->within;
+  if (checkpoint && !report.spec->declared_dtype) assume_dtype(subject, declared, report);
   if (take_published(subject, checkpoint, report)) return;
   // Whether a tied head is stored besides, no config tells.
   if (!checkpoint || report.spec->ties_embeddings) return;

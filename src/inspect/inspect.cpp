@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "artifact/lock.h"
 #include "facts/catalogue.h"
 #include "inspect/card_checks.h"
 #include "inspect/code_checks.h"
@@ -85,6 +86,7 @@ Status run_checks(const Subject& subject, Report& report) {
     spec_error = spec.error();
   name_model(subject, report);
   check_config(subject, spec_error, report.findings);
+  if (report.spec) check_assumed(subject, *report.spec, report.findings);
   read_context(subject, report);
   PLIMSOLL_TRY_VOID(measure_kv_cache(subject, report));
   measure_sizes(subject, report);
@@ -100,6 +102,18 @@ Status run_checks(const Subject& subject, Report& report) {
                            std::make_move_iterator(deep.end()));
   }
   return {};
+}
+
+// The record's other fields are held against the files when they are opened.
+void check_locked_length(const artifact::Artifact& artifact, Report& report) {
+  const artifact::LockRecord* lock = artifact.lock();
+  const auto& length = report.context.max_model_len;
+  if (!lock || !lock->max_model_len || length == lock->max_model_len) return;
+  report.findings.push_back(
+      {"LOCK_MISMATCH", FindingLevel::kWarning, FindingKind::kCheckFailed, "max_model_len",
+       fmt::format("the lock record gives a length of {} tokens, the model has {} by default",
+                   *lock->max_model_len, length ? std::to_string(*length) : "none"),
+       "see what changed; `plimsoll pull ... -o FILE` writes a new record"});
 }
 
 }  // namespace
@@ -123,6 +137,7 @@ Result<Report> inspect(const std::string& model, const Options& options) {
   if (!options.tensor.empty()) {
     PLIMSOLL_TRY(report.tensor, tensor_statistics(*artifact, options.tensor));
   }
+  check_locked_length(*artifact, report);
   for (const std::string& path : artifact->cut_files())
     report.findings.push_back({"FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
                                "the file became shorter while it was read: what stood behind its new end was "

@@ -34,12 +34,14 @@ struct Options {
 };
 
 struct Group {
-  std::string group;  // embedding attention ffn experts norm head encoder other
+  // embedding table attention indexer state ffn router experts shared_experts norm head encoder other
+  std::string group;
   std::int64_t parameters = 0;
 };
 
 struct Difference {
-  std::string cause;  // tied_head_stored stored_buffers quantization_scales packed_4bit mxfp4_blocks mtp
+  // tied_head_stored stored_buffers quantization_scales packed_4bit mxfp4_blocks mtp; unexplained: the rest
+  std::string cause;
   std::int64_t parameters = 0;
 };
 
@@ -59,8 +61,11 @@ struct StoredAs {
 };
 
 struct Weights {
-  std::optional<Bytes> bytes;  // tensor data: from headers, or what the config's dtype would take
-  bool is_exact = false;       // from headers
+  std::optional<Bytes> bytes;       // tensor data: from headers, or what the config's dtype would take
+  Bytes bytes_within;               // more or less, where a config leaves some bytes open
+  bool is_exact = false;            // from headers
+  bool is_dtype_assumed = false;    // the config declares none: 16 bits are counted
+  std::optional<Bytes> most_bytes;  // then: were it 32 bits
   std::optional<Bytes> file_bytes;
   std::int64_t num_tensors = 0, num_files = 0;
   std::optional<std::int64_t> index_total_size_bytes;
@@ -145,8 +150,9 @@ struct Report {
 };
 
 /// Inspects MODEL: all that `artifact::open` takes, and org/name of the built-in catalogue.
-/// Errors: kMalformed when nothing at all can be said about the path; kUsage for an unknown --kv-cache-dtype
-///         or --tensor. Everything else becomes a finding.
+/// Errors: kMalformed when nothing at all can be said about the path; kUsage for an unknown --kv-cache-dtype,
+///         --tensor or --gpu; kNetwork when a hub's repository cannot be read. Everything else becomes a
+///         finding.
 Result<Report> inspect(const std::string& model, const Options& options = {});
 
 /// The document plimsoll.inspect/1. Source: CONTRACT items 7 to 17.

@@ -43,12 +43,15 @@ std::string mixer_text(const model::NoMixer&) {
   return "feed-forward alone";
 }
 
-std::string describe(const LayerRun& run) {
+// `has_experts`: some layers of the model do, so that those without say it.
+std::string describe(const LayerRun& run, bool has_experts) {
   std::string text = std::visit([](const auto& mixer) { return mixer_text(mixer); }, run.layer.mixer);
   const model::Ffn& ffn = run.layer.ffn;
   if (ffn.kind == model::FfnKind::kMoe)
     text += fmt::format(", {} of {} experts{}", ffn.experts_per_token, ffn.experts,
                         ffn.shared_experts > 0 ? fmt::format(" and {} shared", ffn.shared_experts) : "");
+  else if (has_experts && ffn.kind == model::FfnKind::kDense)
+    text += ", dense feed-forward";
   if (run.state_bytes.value > 0)
     text += fmt::format(", {} bytes of state a sequence each", with_commas(run.state_bytes.value));
   if (run.layer.kv_source) text += ", reads the keys and values of an earlier layer";
@@ -70,9 +73,12 @@ std::vector<std::pair<std::string, std::string>> layer_lines(const std::vector<L
     std::vector<const LayerRun*> runs;
     int layers = 0;
   };
+  const bool has_experts = std::any_of(runs.begin(), runs.end(), [](const LayerRun& run) {
+    return run.layer.ffn.kind == model::FfnKind::kMoe;
+  });
   std::vector<Kind> kinds;
   for (const LayerRun& run : runs) {
-    const std::string text = describe(run);
+    const std::string text = describe(run, has_experts);
     auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.text == text; });
     if (kind == kinds.end()) kind = kinds.insert(kinds.end(), Kind{text, {}, 0});
     kind->runs.push_back(&run);

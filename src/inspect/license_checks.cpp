@@ -60,10 +60,13 @@ std::optional<Statement> stated(const Subject& subject, const ModelCard* card) {
     id = text_of(subject.figures["general.license"]);
     statement.name = text_of(subject.figures["general.license.name"]);
     statement.where = subject.place("general.license");
-  } else if (card) {
+  } else if (card && !card->values("license").empty()) {
     id = strictest(card->values("license"));
     statement.name = card->field("license_name");
     statement.where = "README.md: license";
+  } else if (const artifact::HubFacts* hub = artifact.hub(); hub && !hub->license.empty()) {
+    id = hub->license;
+    statement.where = "hub: license";
   } else if (artifact.form() == artifact::Form::kConfigOnly && artifact.files().empty()) {
     if (const auto* entry = facts::find_catalogue(artifact.root()); entry && !entry->license.empty())
       id = std::string(entry->license);
@@ -178,10 +181,6 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
               fmt::format("{} says \"{}\", the text of {} is \"{}\"", statement->where, statement->row->id,
                           file->path, file->row->id),
               "ask the publisher which one holds; until then keep to the stricter one");
-}
-
-Json license_json(const Report& report) {
-  return report.license_terms;
 }
 
 }  // namespace plimsoll::inspect

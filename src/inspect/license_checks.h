@@ -4,18 +4,15 @@
 // licence that is not in the table stays unknown. Pure.
 #pragma once
 
-#include "base/json.h"
 #include "inspect/inspect.h"
 #include "inspect/model_card.h"
 #include "inspect/subject.h"
 
 namespace plimsoll::inspect {
 
-/// Fills report.license and report.license_terms and appends LICENSE_* findings. `card` may be null.
+/// Fills report.license and report.license_terms {id, name, commercial_use, redistribution, derivatives,
+/// gated, conditions, source}, where what is not known is null, and appends LICENSE_* findings. `card` may be
+/// null.
 void check_license(const Subject& subject, const ModelCard* card, Report& report);
-
-/// The document's object model.license: {id, name, commercial_use, redistribution, derivatives, gated,
-/// conditions, source}; what is not known is null.
-Json license_json(const Report& report);
 
 }  // namespace plimsoll::inspect

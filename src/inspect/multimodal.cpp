@@ -82,12 +82,9 @@ class Multimodal {
         {"preprocessor_config.json", &files_.image},
         {"video_preprocessor_config.json", &files_.video}};
     for (const auto& [name, json] : named) {
-      const auto& files = subject_.artifact.files();
-      const bool is_there = std::any_of(files.begin(), files.end(),
-                                        [&, name = name](const auto& file) { return file.path == name; });
-      if (is_there && !json->is_object())
+      if (subject_.has_file(name) && !json->is_object())
         add_check(report_.findings, "PROCESSOR_FIGURES", FindingLevel::kWarning, std::string(name),
-                  fmt::format("{} is no JSON object, so it is taken for absent", name),
+                  fmt::format("{} does not hold a JSON object, so it is taken for absent", name),
                   "download the file again");
     }
   }

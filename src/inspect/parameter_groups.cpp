@@ -26,7 +26,7 @@ std::string_view group_of(std::string_view name) {
   if (has_any(name, {"embed_tokens", "token_embd", "wte.", "word_embeddings", "embed_in"}))
     return "embedding";
   if (name.starts_with("lm_head") || name.ends_with(".lm_head.weight") || name == "output.weight" ||
-      has_any(name, {"embed_out"}))
+      has_any(name, {"embed_out", "predictions.decoder."}) || name == "decoder.weight")
     return "head";
   if (has_any(name, {"norm", "ln_"})) return "norm";
   if (has_any(name, {"indexer"})) return "indexer";
@@ -63,6 +63,10 @@ std::string_view Parts::group_of(const model::TensorKind& kind, const std::strin
   return known ? model::to_string(known->group) : inspect::group_of(kind.pattern);
 }
 
+bool Parts::lists(const model::TensorKind& kind) const {
+  return find(kind.pattern) != nullptr;
+}
+
 bool Parts::is_buffer(const model::TensorKind& kind) const {
   const Known* known = find(kind.pattern);
   return known ? !known->is_parameter : inspect::is_buffer(kind);
@@ -76,7 +80,7 @@ bool is_buffer(std::string_view name, std::span<const std::int64_t> shape) {
   if (has_any(name, {"inv_freq", "rope_freqs", "rope_factors", "masked_bias", "rotary_emb.cos",
                      "rotary_emb.sin", "e_score_correction_bias", "position_ids", "num_batches_tracked",
                      "exp_probs_b", "self_attn.slope_rate", "self_attn.query_decay", "self_attn.key_decay",
-                     "self_attn.diagonal_decay"}) ||
+                     "self_attn.diagonal_decay", "router_bias", "ffn.gate.bias"}) ||
       name.ends_with(".expert_bias"))
     return true;
   // A causal mask: [1, 1, n, n] under the name of a bias.

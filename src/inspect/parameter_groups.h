@@ -29,6 +29,8 @@ class Parts {
   explicit Parts(const std::optional<model::ModelSpec>& spec);
   std::string_view group_of(const model::TensorKind& kind, const std::string& module) const;
   bool is_buffer(const model::TensorKind& kind) const;
+  /// True for names that the spec has; a tied head is not among them.
+  bool lists(const model::TensorKind& kind) const;
 
  private:
   struct Known {

@@ -8,25 +8,18 @@
 #include <unordered_set>
 #include <utility>
 
+#include "inspect/declarations.h"
+#include "inspect/names_list.h"
 #include "inspect/parameter_groups.h"
 #include "inspect/unquantized.h"
 
 namespace plimsoll::inspect {
 namespace {
 
-constexpr std::size_t kNamesShown = 5;
-
 Json names_json(const std::vector<std::string>& names) {
   Json list = Json::array();
   for (const std::string& name : names) list.push_back(name);
   return list;
-}
-
-std::string names_text(const std::vector<std::string>& names) {
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesShown));
-  std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
-  if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
-  return text;
 }
 
 /// Bits of one code, without the block's scale and minimum.
@@ -114,6 +107,7 @@ std::string method_by_layout(model::Layout layout) {
 }
 
 std::string declared_in(const Subject& subject, const model::Quantization& declared) {
+  if (!declared.file.empty()) return declared.file;
   return declared.pointer.empty() ? "hf_quant_config.json: /quantization"
                                   : subject.config_file + ": " + declared.pointer;
 }
@@ -197,8 +191,13 @@ void check_code_dtype(const Subject& subject, const model::Quantization& declare
 
 std::optional<model::Quantization> declared_quantization(const Subject& subject) {
   if (subject.is_gguf()) return std::nullopt;
-  return model::read_quantization(subject.artifact.config(),
-                                  subject.artifact.json_file("hf_quant_config.json"));
+  if (auto declared = model::read_quantization(subject.artifact.config(),
+                                               subject.artifact.json_file("hf_quant_config.json")))
+    return declared;
+  auto beside = declared_beside(subject);
+  if (!beside) return std::nullopt;
+  beside->said.file = beside->place;
+  return std::move(beside->said);
 }
 
 Json quantization_json(const Subject& subject, const std::optional<model::Quantization>& declared,
@@ -259,22 +258,24 @@ void check_quantization(const Subject& subject, const std::optional<model::Quant
   if (!differences.quantized_against.empty())
     add_check(findings, "QUANT_MODULES_DIFFER", FindingLevel::kWarning, declared_in(subject, *declared),
               fmt::format("{} modules that the config leaves as they are hold quantized weights: {}",
-                          differences.quantized_against.size(), names_text(differences.quantized_against)),
+                          differences.quantized_against.size(), names_list(differences.quantized_against)),
               "engines read these modules as plain weights; use the config of these weights");
   if (!differences.plain_against.empty())
     add_check(findings, "QUANT_MODULES_DIFFER", FindingLevel::kWarning, declared_in(subject, *declared),
               fmt::format("{} modules that the config quantizes stayed as they were: {}",
-                          differences.plain_against.size(), names_text(differences.plain_against)),
+                          differences.plain_against.size(), names_list(differences.plain_against)),
               "engines read these modules as quantized weights; name them in the config");
 }
 
 void check_declaration(const Subject& subject, Report& report) {
   const auto declared = declared_quantization(subject);
   if (!declared) return;
+  check_declarations(subject, report.findings);
   for (const model::QuantizationFault& fault : declared->faults)
-    report.findings.push_back({"QUANT_VALUE", FindingLevel::kError, FindingKind::kMalformed,
-                               subject.config_file + ": " + fault.pointer, fault.message,
-                               "correct the value, or download the config again"});
+    report.findings.push_back(
+        {"QUANT_VALUE", FindingLevel::kError, FindingKind::kMalformed,
+         declared->file.empty() ? subject.config_file + ": " + fault.pointer : declared->file, fault.message,
+         "correct the value, or download the config again"});
   const std::string method = declared->method.empty() ? "an unnamed method" : declared->method;
   const bool has_files = !subject.artifact.tensors().empty();
   if (!has_files && declared->faults.empty()) {

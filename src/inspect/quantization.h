@@ -13,7 +13,8 @@
 
 namespace plimsoll::inspect {
 
-/// What config.json and hf_quant_config.json declare; nothing for GGUF and for plain models.
+/// What config.json and hf_quant_config.json declare, or else the file of a quantizer beside them; nothing
+/// for GGUF and for plain models.
 std::optional<model::Quantization> declared_quantization(const Subject& subject);
 
 /// The document's object weights.quantization; null for plain models. `stored` has no kinds where there are

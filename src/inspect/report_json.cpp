@@ -6,7 +6,6 @@
 
 #include "inspect/context_checks.h"
 #include "inspect/inspect.h"
-#include "inspect/license_checks.h"
 #include "inspect/parallel_checks.h"
 
 namespace plimsoll::inspect {
@@ -21,7 +20,7 @@ Json model_json(const Report& report) {
                        {"commit", report.commit.empty() ? Json() : Json(report.commit)},
                        {"architecture", report.architecture},
                        {"model_type", report.model_type},
-                       {"license", license_json(report)},
+                       {"license", report.license_terms},
                        {"card_claims", report.card_claims}});
 }
 
@@ -201,12 +200,23 @@ Json workload_json(const std::optional<memory::Workload>& workload) {
 
 Json basis_json(const Report& report) {
   Json basis = Json::object();
-  const auto add = [&](const std::string& pointer, const std::string& source) {
-    basis.set(pointer,
-              Json::object({{"kind", "formula"}, {"low", nullptr}, {"high", nullptr}, {"source", source}}));
+  const auto add = [&](const std::string& pointer, const std::string& source, Json low = {}, Json high = {}) {
+    basis.set(
+        pointer,
+        Json::object(
+            {{"kind", "formula"}, {"low", std::move(low)}, {"high", std::move(high)}, {"source", source}}));
   };
-  if (report.weights.bytes && !report.weights.is_exact)
-    add("/weights/bytes", "every tensor in the dtype or layout that the config declares");
+  if (report.weights.bytes && report.weights.is_dtype_assumed) {
+    basis.set("/weights/bytes",
+              Json::object({{"kind", "assumed"},
+                            {"low", report.weights.bytes->value},
+                            {"high", bytes_json(report.weights.most_bytes)},
+                            {"source", "every parameter in 16 bits: no dtype is declared"}}));
+  } else if (report.weights.bytes && !report.weights.is_exact) {
+    const std::int64_t bytes = report.weights.bytes->value, within = report.weights.bytes_within.value;
+    add("/weights/bytes", "every tensor in the dtype or layout that the config declares",
+        within > 0 ? Json(bytes - within) : Json(), within > 0 ? Json(bytes + within) : Json());
+  }
   if (report.parameters.hub_total && !report.parameters.hub_total_source.empty())
     add("/parameters/hub_total", report.parameters.hub_total_source);
   for (std::size_t i = 0; i < report.weights.if_stored_as.size(); ++i)

@@ -54,7 +54,9 @@ std::string traffic(const Report& report) {
 void add_deciding_values(const Report& report, std::string& page) {
   const auto& weights = report.weights;
   line(page, "Weights",
-       weights.bytes ? size_of(*weights.bytes) + (weights.is_exact ? "" : ", computed from the config")
+       weights.bytes ? size_of(*weights.bytes) + (weights.is_exact           ? ""
+                                                  : weights.is_dtype_assumed ? ", if stored in 16 bits"
+                                                                             : ", computed from the config")
                      : "not known");
   std::string context =
       report.context.max_model_len ? count_or_unknown(report.context.max_model_len) + " tokens" : "not known";

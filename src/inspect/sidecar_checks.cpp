@@ -18,19 +18,16 @@ struct Sidecar {
   std::string_view file, id;
 };
 // generation_config.json and tokenizer.json are judged where they are used.
-constexpr std::array<Sidecar, 8> kSidecars{{{"tokenizer_config.json", "TOK_JSON"},
-                                            {"special_tokens_map.json", "TOK_JSON"},
-                                            {"added_tokens.json", "TOK_JSON"},
-                                            {"chat_template.json", "TMPL_JSON"},
-                                            {"processor_config.json", "PROC_JSON"},
-                                            {"preprocessor_config.json", "PROC_JSON"},
-                                            {"video_preprocessor_config.json", "PROC_JSON"},
-                                            {"hf_quant_config.json", "QUANT_JSON"}}};
-
-bool has_file(const Subject& subject, std::string_view path) {
-  const auto& files = subject.artifact.files();
-  return std::any_of(files.begin(), files.end(), [&](const auto& file) { return file.path == path; });
-}
+constexpr std::array<Sidecar, 10> kSidecars{{{"tokenizer_config.json", "TOK_JSON"},
+                                             {"special_tokens_map.json", "TOK_JSON"},
+                                             {"added_tokens.json", "TOK_JSON"},
+                                             {"chat_template.json", "TMPL_JSON"},
+                                             {"processor_config.json", "PROC_JSON"},
+                                             {"preprocessor_config.json", "PROC_JSON"},
+                                             {"video_preprocessor_config.json", "PROC_JSON"},
+                                             {"hf_quant_config.json", "QUANT_JSON"},
+                                             {"quantize_config.json", "QUANT_JSON"},
+                                             {"quant_config.json", "QUANT_JSON"}}};
 
 // A pointer of Git LFS, say: what the file is instead is told already.
 bool is_told(const Findings& findings, std::string_view path) {
@@ -50,7 +47,7 @@ void tell(Findings& findings, const Sidecar& sidecar, const std::optional<Error>
 // The vocabulary of tokenizers that have no tokenizer.json. Large: looked at without a tree.
 void check_vocabulary_file(const Subject& subject, Findings& findings) {
   constexpr Sidecar kVocabulary{"vocab.json", "TOK_JSON"};
-  if (!has_file(subject, kVocabulary.file) || has_file(subject, "tokenizer.json")) return;
+  if (!subject.has_file(kVocabulary.file) || subject.has_file("tokenizer.json")) return;
   auto text = subject.artifact.text_file(kVocabulary.file);
   if (!text) return tell(findings, kVocabulary, text.error());
   const auto document = JsonDocument::parse(std::move(*text), kVocabulary.file);
@@ -63,7 +60,7 @@ void check_vocabulary_file(const Subject& subject, Findings& findings) {
 void check_sidecars(const Subject& subject, Findings& findings) {
   if (subject.is_gguf()) return;
   for (const Sidecar& sidecar : kSidecars)
-    if (has_file(subject, sidecar.file) && !subject.artifact.json_file(sidecar.file).is_object())
+    if (subject.has_file(sidecar.file) && !subject.artifact.json_file(sidecar.file).is_object())
       tell(findings, sidecar, subject.artifact.json_file_error(sidecar.file));
   check_vocabulary_file(subject, findings);
 }

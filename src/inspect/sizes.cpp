@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inspect/sizes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <unordered_set>
 
+#include "inspect/gguf_active.h"
 #include "inspect/hub_total.h"
 #include "inspect/parameter_groups.h"
 #include "inspect/quantization.h"
@@ -79,6 +82,8 @@ class Counter {
       if (kind.part == model::Part::kBlocks) modules_of_blocks_.insert(kind.module);
     ties_ = report.spec ? report.spec->ties_embeddings
                         : subject.figures["tie_word_embeddings"].as_bool().value_or(false);
+    vocab_size_ =
+        report.spec ? report.spec->vocab_size : subject.figures["vocab_size"].as_integer().value_or(0);
   }
 
   Tally count(std::vector<Group>& groups) {
@@ -106,7 +111,7 @@ class Counter {
       tally_.buffers = capped_sum(tally_.buffers, shown);
       return;
     }
-    if (ties_ && group == "head") {
+    if (group == "head" && is_copy_of_embedding(tensors)) {
       tally_.head = capped_sum(tally_.head, *kind.elements);
     } else {
       const std::int64_t mtp = group == model::to_string(model::WeightGroup::kMtp)
@@ -136,6 +141,12 @@ class Counter {
     return modules_of_blocks_.contains(scale.module);
   }
 
+  // A stored head that is tied. What stands beside the matrix (biases, a layer before it) is the head's own.
+  bool is_copy_of_embedding(const model::TensorKind& head) const {
+    const bool has_words = head.shape.size() == 2 && (vocab_size_ <= 0 || head.shape[0] >= vocab_size_);
+    return ties_ && has_words && !parts_.lists(head);
+  }
+
   static bool is_table(DType dtype) {
     return dtype == DType::kI64 || dtype == DType::kI32 || dtype == DType::kBool || dtype == DType::kU8;
   }
@@ -145,6 +156,7 @@ class Counter {
   LayerCount layers_;
   Parts parts_;
   bool ties_ = false;
+  std::int64_t vocab_size_ = 0;  // 0: not stated
   Tally tally_;
 };
 
@@ -247,6 +259,26 @@ void estimate_other_dtypes(const Report& report, Weights& weights) {
   }
 }
 
+// What the hub itself shows: held against the headers, and taken where nothing else tells.
+void take_hub_total(const Subject& subject, Report& report) {
+  const artifact::HubFacts* hub = subject.artifact.hub();
+  Parameters& parameters = report.parameters;
+  if (!hub || subject.is_gguf() || hub->safetensors_total.value_or(0) <= 0) return;
+  const std::int64_t shown = *hub->safetensors_total;
+  if (parameters.hub_total == shown) return;
+  if (parameters.hub_total && parameters.hub_total_source.empty()) {
+    add_check(report.findings, "HUB_TOTAL_DIFFERS", FindingLevel::kInfo, hub->id,
+              fmt::format("the hub shows {} parameters, the headers of the files add up to {}",
+                          with_commas(shown), with_commas(*parameters.hub_total)),
+              "trust the headers: the hub may have counted another upload");
+    return;
+  }
+  parameters.hub_total = shown;
+  parameters.hub_total_source = "shown by the hub for " + hub->id;
+  parameters.differences.clear();
+  if (parameters.total) differ(parameters, "unexplained", shown - *parameters.total);
+}
+
 }  // namespace
 
 void measure_sizes(const Subject& subject, Report& report) {
@@ -264,9 +296,11 @@ void measure_sizes(const Subject& subject, Report& report) {
   }
   weights.quantization = quantization_json(subject, declared, stored);
   count_parameters(subject, report, stored);
+  count_active_of_gguf(subject, report);
   weights.index_total_size_bytes = subject.artifact.index_total_size_bytes();
   estimate_other_dtypes(report, weights);
   if (stored.kinds.empty() && !is_empty) estimate_checkpoint(subject, declared, report);
+  take_hub_total(subject, report);
 }
 
 }  // namespace plimsoll::inspect

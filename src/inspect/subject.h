@@ -2,6 +2,7 @@
 // What all checks of one inspection look at. Views only; owned by inspect().
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -19,15 +20,22 @@ struct Subject {
   const Json& figures;          // that object; GGUF metadata for GGUF
 
   bool is_gguf() const { return artifact.form() == artifact::Form::kGguf; }
+  /// Whether the artifact has a file of this path.
+  bool has_file(std::string_view path) const {
+    const auto& files = artifact.files();
+    return std::any_of(files.begin(), files.end(), [&](const auto& file) { return file.path == path; });
+  }
   /// Place of a key among the figures: "config.json: /text_config/hidden_size".
   std::string place(std::string_view key) const {
     return config_file + ": " + (is_gguf() ? std::string() : figures_pointer + "/") + std::string(key);
   }
 };
 
-/// Appends a finding whose kind is a failed check, the usual one in this room.
+/// Appends a finding whose kind is a failed check, the usual one in this room. A warning or an error says
+/// what to do.
 inline void add_check(Findings& findings, std::string id, FindingLevel level, std::string where,
                       std::string message, std::string fix = {}) {
+  PLIMSOLL_DCHECK(level == FindingLevel::kInfo || !fix.empty(), "a finding without a fix");
   findings.push_back({std::move(id), level, FindingKind::kCheckFailed, std::move(where), std::move(message),
                       std::move(fix)});
 }

@@ -28,6 +28,11 @@ Json quantization_json(facts::ServingEngine engine, const std::string& method) {
   return Json::object({{"method", method}, {"supported", reads}});
 }
 
+std::string_view general_architecture(const Subject& subject) {
+  const std::string* name = subject.figures["general.architecture"].as_string();
+  return name ? std::string_view(*name) : std::string_view();
+}
+
 struct Wanted {
   std::string architecture, model_type, method;
   text::SuggestedParsers parsers;
@@ -90,6 +95,9 @@ void check_support(const Subject& subject, Report& report) {
   report.support = Json::array();
   for (const facts::ServingEngine engine : facts::serving_engines()) {
     auto support = facts::support_of(engine, wanted.architecture, wanted.model_type);
+    // The class that a GGUF's name stands for may be known to an engine that lists classes, or to none.
+    if (subject.is_gguf() && support.status == facts::SupportStatus::kUnknown)
+      support = facts::support_of_gguf(engine, general_architecture(subject));
     const bool is_llama_cpp =
         engine == facts::ServingEngine::kLlamaCpp || engine == facts::ServingEngine::kOllama;
     const bool is_convertible = support.status != facts::SupportStatus::kUnknown;

@@ -245,9 +245,7 @@ Json check_templates(const Subject& subject, Findings& findings) {
     const std::string* for_tools = named(sources, "tool_use");
     trial = TemplateTrial(subject.artifact, *used, findings).run(text, for_tools ? *for_tools : text);
   }
-  const auto& files = subject.artifact.files();
-  const bool has_tokenizer = std::any_of(
-      files.begin(), files.end(), [](const auto& file) { return file.path == "tokenizer_config.json"; });
+  const bool has_tokenizer = subject.has_file("tokenizer_config.json");
   // A file that cannot be read may have held one: that is told as a fault of the file.
   const bool is_readable = subject.artifact.json_file("tokenizer_config.json").is_object();
   if (!sources.empty() && (!used || default_of(*used)->empty()))

@@ -72,8 +72,7 @@ class Reader {
 
   void read_folder() {
     const auto& files = subject_.artifact.files();
-    const bool has_json =
-        std::any_of(files.begin(), files.end(), [](const auto& file) { return file.path == kFile; });
+    const bool has_json = subject_.has_file(kFile);
     const bool has_any = std::any_of(files.begin(), files.end(), [](const auto& file) {
       return file.role == artifact::FileRole::kTokenizer && file.path != "tokenizer_config.json" &&
              file.path != "special_tokens_map.json" && file.path != "added_tokens.json";

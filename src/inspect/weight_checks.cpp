@@ -5,61 +5,67 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
+#include "inspect/names_list.h"
 #include "inspect/parameter_groups.h"
 #include "model/tensor_kinds.h"
 
 namespace plimsoll::inspect {
 namespace {
 
-constexpr std::size_t kNamesShown = 5;
 constexpr std::size_t kHeadSampleBytes = 1 << 16;  // compared without --deep
 
 std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ","));
 }
 
-std::string names_text(const std::vector<std::string>& names) {
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesShown));
-  std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
-  if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
-  return text;
-}
-
 // Where a file keeps the language model: wrappers put their own words before its names
-// ("language_model.model." or "model.language_model." for "model."). Seen once, at the embedding.
+// ("language_model.model." or "model.language_model." for "model."), files of a model without its head put
+// none. Seen once, at the embedding.
 class Names {
  public:
-  explicit Names(const Subject& subject) : subject_(subject) {
-    if (subject.is_gguf() || subject.figures_pointer.empty() || subject.artifact.find(kEmbedding)) return;
-    const std::string_view ending = kEmbedding.substr(kModel.size());
-    for (const auto& tensor : subject.artifact.tensors())
-      if (tensor.name.ends_with(ending)) {
-        prefix_ = tensor.name.substr(0, tensor.name.size() - ending.size());
-        return;
-      }
+  Names(const Subject& subject, const model::ModelSpec& spec) : subject_(subject) {
+    const auto embedding = std::find_if(spec.weights.begin(), spec.weights.end(), [](const auto& weight) {
+      return weight.group == model::WeightGroup::kEmbedding;
+    });
+    if (subject.is_gguf() || embedding == spec.weights.end()) return;
+    embedding_ = embedding->hf_name;
+    if (subject.artifact.find(embedding_)) return;
+    base_ = embedding_.substr(0, embedding_.find('.') + 1);  // "model.", "transformer."
+    const std::string ending = embedding_.substr(base_.size());
+    if (ending.find('.') == std::string::npos) return;  // "shared.weight" stands at the top already
+    for (const auto& tensor : subject.artifact.tensors()) {
+      if (!tensor.name.ends_with(ending)) continue;
+      std::string before(tensor.name.substr(0, tensor.name.size() - ending.size()));
+      if (!before.empty() && !before.ends_with('.')) continue;
+      prefix_ = std::move(before);
+      return;
+    }
   }
 
   const artifact::Tensor* find(const std::string& name) const {
     if (const auto* tensor = subject_.artifact.find(name)) return tensor;
-    if (prefix_.empty()) return nullptr;
-    if (name.starts_with(kModel)) return subject_.artifact.find(prefix_ + name.substr(kModel.size()));
+    if (!prefix_) return nullptr;
+    if (name.starts_with(base_)) return subject_.artifact.find(*prefix_ + name.substr(base_.size()));
     // A head stands beside the model, not in it: "language_model.lm_head.weight".
-    const std::size_t inner = prefix_.rfind(kModel);
-    return subject_.artifact.find(prefix_.substr(0, inner == std::string::npos ? 0 : inner) + name);
+    const std::size_t inner = prefix_->rfind(base_);
+    return subject_.artifact.find(prefix_->substr(0, inner == std::string::npos ? 0 : inner) + name);
   }
 
-  static constexpr std::string_view kModel = "model.";
-  static constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
+  const artifact::Tensor* embedding() const { return find(embedding_); }
+  /// True for files that were written from the model without its head.
+  bool is_headless() const { return prefix_ && prefix_->empty(); }
 
  private:
   const Subject& subject_;
-  std::string prefix_;
+  std::string embedding_, base_;
+  std::optional<std::string> prefix_;  // instead of base_
 };
 
 // The name of one of several weights of a shape.
@@ -84,30 +90,38 @@ class Comparison {
       compare(weight, 0);
       if (weight.copies > 1) compare(weight, weight.copies - 1);  // what lies between is as they are
     }
+    if (layers_found_.empty() && !report_.spec->layers.empty() && !subject_.is_gguf())
+      return tell_other_names();
     are_names_known_ = forget_other_names();
-    if (are_names_known_ || !layers_found_.empty()) tell_layers();
+    tell_layers();
     tell_names();
   }
 
  private:
   // Prediction layers are left out of many files.
-  static bool may_be_absent(const model::Weight& weight) {
-    return weight.is_optional || !weight.is_parameter || weight.group == model::WeightGroup::kMtp;
+  bool may_be_absent(const model::Weight& weight) const {
+    return weight.is_optional || !weight.is_parameter || weight.group == model::WeightGroup::kMtp ||
+           (weight.group == model::WeightGroup::kHead && names_.is_headless());
   }
 
-  // Kernels and stacks have more dimensions in files than as matrices.
+  // Kernels and stacks have more dimensions in files than as matrices, or experts stand below one another.
   static bool has_shape(const artifact::Tensor& tensor, const model::Weight& weight) {
     if (tensor.shape == weight.shape) return true;
     const bool is_stack = weight.copies > 1 && weight.hf_name.find("{}") == std::string::npos;
     const std::int64_t elements = is_stack ? weight.elements() : weight.elements() / weight.copies;
-    return tensor.shape.size() != weight.shape.size() && tensor.elements() == elements;
+    return (is_stack || tensor.shape.size() != weight.shape.size()) && tensor.elements() == elements;
   }
 
   void compare(const model::Weight& weight, int copy) {
     const std::string name = copy_name(subject_.is_gguf() ? weight.gguf_name : weight.hf_name, copy);
-    // Encoders have other names in some files, and the same names for other shapes.
-    if (name.empty() || weight.group == model::WeightGroup::kEncoder) return;
+    if (name.empty()) return;
     const artifact::Tensor* tensor = names_.find(name);
+    // Encoders have other names in some files, and the same names for other shapes.
+    if (weight.group == model::WeightGroup::kEncoder) {
+      if (tensor) known_.insert(tensor->name);
+      has_unseen_encoder_ |= !tensor;
+      return;
+    }
     if (weight.layer >= 0 && tensor && weight.group != model::WeightGroup::kMtp)
       layers_found_.insert(weight.layer);
     if (!tensor) {
@@ -135,19 +149,32 @@ class Comparison {
       add_check(report_.findings, "CFG_LAYERS_MISMATCH", FindingLevel::kError,
                 subject_.place(subject_.is_gguf() ? "block_count" : "num_hidden_layers"),
                 fmt::format("the config has {} layers, the weights have tensors of {}: layers {} have none",
-                            num_layers, layers_found_.size(), names_text(empty)),
+                            num_layers, layers_found_.size(), names_list(empty)),
                 "use the config of these weights");
     std::erase_if(absent_,
                   [&](const auto& name) { return name.second >= 0 && !layers_found_.contains(name.second); });
+  }
+
+  // A file that lacks every layer has other names for them: how whole it is cannot be told by ours.
+  void tell_other_names() {
+    if (is_complete())
+      add_check(report_.findings, "CFG_NAMES_UNKNOWN",
+                subject_.figures_pointer.empty() ? FindingLevel::kWarning : FindingLevel::kInfo,
+                std::string(subject_.artifact.tensors().front().name),
+                fmt::format("no layer of the weights has a name that files of {} use; what they lack and the "
+                            "shapes they should have were not compared",
+                            report_.spec->architecture),
+                "see that config and weights are of one model");
   }
 
   // Names of plain decoders are certain. Elsewhere a weight that is found nowhere may have another name, and
   // only one that some layers have and others lack is missing. True when nothing was forgotten.
   bool forget_other_names() {
     const auto& weights = report_.spec->weights;
-    const bool is_plain = std::all_of(weights.begin(), weights.end(), [](const model::Weight& weight) {
-      return weight.role != model::Role::kNone;
-    });
+    const bool is_plain = subject_.figures_pointer.empty() &&
+                          std::all_of(weights.begin(), weights.end(), [](const model::Weight& weight) {
+                            return weight.role != model::Role::kNone;
+                          });
     if (is_plain) return true;
     return std::erase_if(absent_, [&](const auto& name) {
              return name.second < 0 || !found_patterns_.contains(model::name_pattern(name.first));
@@ -165,7 +192,7 @@ class Comparison {
       for (const auto& [name, _] : absent_) names.push_back(name);
       add_check(
           report_.findings, "CFG_MISSING_TENSOR", FindingLevel::kError, names.front(),
-          fmt::format("{} tensors that the config calls for are absent: {}", names.size(), names_text(names)),
+          fmt::format("{} tensors that the config calls for are absent: {}", names.size(), names_list(names)),
           "download the weights again, or use their own config");
     }
     std::vector<std::string> extra;
@@ -175,10 +202,10 @@ class Comparison {
       if (!first) first = &tensor;
       extra.emplace_back(tensor.name);
     }
-    if (first && subject_.figures_pointer.empty() && are_names_known_)
+    if (first && subject_.figures_pointer.empty() && are_names_known_ && !has_unseen_encoder_)
       add_check(report_.findings, "ST_UNEXPECTED_TENSOR", FindingLevel::kInfo, place_of(subject_, *first),
                 fmt::format("{} tensors are not ones that {} has: {}", extra.size(),
-                            report_.spec->architecture, names_text(extra)));
+                            report_.spec->architecture, names_list(extra)));
   }
 
   // A file that is broken, or a part that is absent, is told already; what it lacks is no news.
@@ -200,6 +227,7 @@ class Comparison {
   std::set<int> layers_found_;
   std::unordered_set<std::string> found_patterns_;  // names without their numbers
   bool are_names_known_ = true;
+  bool has_unseen_encoder_ = false;                  // its weights go by other names here
   std::vector<std::pair<std::string, int>> absent_;  // name and layer
   std::string first_mismatch_, first_mismatch_place_;
   int mismatched_ = 0;
@@ -226,7 +254,7 @@ void check_dtype(const Subject& subject, Report& report) {
 void check_tied_head(const Subject& subject, const Names& names, Report& report) {
   if (subject.is_gguf() || !report.spec->ties_embeddings) return;
   const auto* head = names.find("lm_head.weight");
-  const auto* embedding = names.find(std::string(Names::kEmbedding));
+  const auto* embedding = names.embedding();
   if (!head || !embedding) return;
   const auto a = subject.artifact.data(*head), b = subject.artifact.data(*embedding);
   if (!a || !b) return;
@@ -246,7 +274,7 @@ void check_tied_head(const Subject& subject, const Names& names, Report& report)
 void check_weights(const Subject& subject, Report& report) {
   if (!report.spec || subject.artifact.tensors().empty()) return;
   if (!subject.is_gguf() && !report.weights.quantization.is_null()) return;
-  const Names names(subject);
+  const Names names(subject, *report.spec);
   if (report.spec->has_file_names) Comparison(subject, names, report).run();
   check_dtype(subject, report);
   check_tied_head(subject, names, report);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/quantized_weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -26,7 +28,8 @@ struct Matrix {
 
 class Tensors {
  public:
-  Tensors(Matrix weight, const QuantizationScheme& scheme) : weight_(weight), scheme_(scheme) {}
+  Tensors(Matrix weight, const QuantizationScheme& scheme, DType plain)
+      : weight_(weight), scheme_(scheme), plain_(plain) {}
 
   std::optional<std::vector<StoredTensor>> list() {
     switch (scheme_.layout) {
@@ -59,9 +62,12 @@ class Tensors {
         companion("SCB", DType::kF32, capped_product(weight_.count, weight_.out));
         companion("weight_format", DType::kU8, weight_.count);
         break;
+      case Layout::kBitsandbytes4:
+        if (!scheme_.group_size || *scheme_.group_size <= 0) return std::nullopt;
+        four_bit_codes();
+        break;
       case Layout::kPlain:
       case Layout::kPackedBytes:
-      case Layout::kBitsandbytes4:  // its quant_state is a text whose length hangs on the values
       case Layout::kSparse24:
       case Layout::kOther:
         return std::nullopt;
@@ -127,8 +133,39 @@ class Tensors {
     companion("weight_scale", scale, per_matrix(capped_product(weight_.out, divide_up(weight_.in, group))));
   }
 
+  // bitsandbytes: a scale for each block of the matrix as one row, the values that codes stand for, and a
+  // JSON text that says all of it again. Source: docs/formats/quantized_layouts.md.
+  void four_bit_codes() {
+    constexpr std::int64_t kNestedBlock = 256, kCodes = 16, kNestedCodes = 256;
+    constexpr std::int64_t kOffsetDigits = 18, kOffsetWithin = 3;  // "0.2303314208984375"
+    const std::int64_t elements = capped_product(weight_.out, weight_.in);
+    const std::int64_t blocks = divide_up(elements, *scheme_.group_size);
+    const auto width = stored_bytes(scheme_.storage, 1);
+    codes("weight", scheme_.storage,
+          per_matrix(divide_up(divide_up(elements, 2), width ? std::max<std::int64_t>(1, width->value) : 1)));
+    companion("weight.absmax", scheme_.doubly_quantized ? DType::kU8 : DType::kF32, per_matrix(blocks));
+    companion("weight.quant_map", DType::kF32, per_matrix(kCodes));
+    std::string state =
+        fmt::format(R"({{"quant_type": "nf4", "blocksize": {}, "dtype": "{}", "shape": [{}, {}])",
+                    *scheme_.group_size, torch_name(plain_), weight_.out, weight_.in);
+    if (scheme_.doubly_quantized) {
+      companion("weight.nested_absmax", DType::kF32, per_matrix(divide_up(blocks, kNestedBlock)));
+      companion("weight.nested_quant_map", DType::kF32, per_matrix(kNestedCodes));
+      state += R"(, "nested_blocksize": 256, "nested_dtype": "float32", "nested_offset": )";
+      state += std::string(kOffsetDigits, '0');
+    }
+    companion("weight.quant_state.bitsandbytes__nf4", DType::kU8,
+              per_matrix(static_cast<std::int64_t>(state.size()) + 1));
+    if (scheme_.doubly_quantized) tensors_.back().within = per_matrix(kOffsetWithin);
+  }
+
+  static std::string_view torch_name(DType dtype) {
+    return dtype == DType::kF16 ? "float16" : dtype == DType::kF32 ? "float32" : "bfloat16";
+  }
+
   Matrix weight_;
   const QuantizationScheme& scheme_;
+  DType plain_;
   std::vector<StoredTensor> tensors_;
 };
 
@@ -159,12 +196,13 @@ class Sum {
   }
 
   bool add_quantized(const model::Weight& weight, const QuantizationScheme& scheme) {
-    const auto tensors = stored_tensors(weight.shape, scheme);
+    const auto tensors = stored_tensors(weight.shape, scheme, plain_);
     if (!tensors) return false;
     const bool is_blocks = scheme.layout == Layout::kMxfp4Blocks;
     for (const StoredTensor& tensor : *tensors) {
       const std::int64_t stored = capped_product(tensor.elements, weight.copies);
       add(tensor.dtype, stored);
+      result_.within = Bytes(capped_sum(result_.within.value, capped_product(tensor.within, weight.copies)));
       if (tensor.is_companion) {
         std::int64_t& scales = is_blocks ? result_.block_scales : result_.scales;
         scales = capped_sum(scales, stored);
@@ -208,12 +246,12 @@ bool names_agree(const model::ModelSpec& spec, const model::Quantization& quanti
 }  // namespace
 
 std::optional<std::vector<StoredTensor>> stored_tensors(std::span<const std::int64_t> shape,
-                                                        const QuantizationScheme& scheme) {
+                                                        const QuantizationScheme& scheme, DType plain) {
   if (shape.size() < 2) return std::nullopt;
   Matrix weight{1, shape[shape.size() - 2], shape[shape.size() - 1]};
   for (const std::int64_t stack : shape.first(shape.size() - 2))
     weight.count = capped_product(weight.count, stack);
-  return Tensors(weight, scheme).list();
+  return Tensors(weight, scheme, plain).list();
 }
 
 const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Quantization& quantization) {

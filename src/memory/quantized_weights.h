@@ -22,18 +22,23 @@ struct StoredTensor {
   DType dtype = DType::kF32;
   std::int64_t elements = 0;
   bool is_companion = false;  // scales, zero points and such
+  std::int64_t within =
+      0;  // elements more or less, where a number is written out whose length no config tells
 };
 
 /// The tensors as which one weight is stored under that scheme; nothing for layouts whose sizes hang on more
 /// than the shape.
 /// Shapes: [out, in], or stacks of them [experts, out, in].
 /// Source: docs/formats/quantized_layouts.md.
+/// `plain` is the weights' type before; some layouts write its name down.
 std::optional<std::vector<StoredTensor>> stored_tensors(std::span<const std::int64_t> shape,
-                                                        const model::QuantizationScheme& scheme);
+                                                        const model::QuantizationScheme& scheme,
+                                                        DType plain = DType::kBF16);
 
 /// What a checkpoint of this model would hold, as its config declares it.
 struct StoredCheckpoint {
   Bytes bytes;
+  Bytes within;                   // more or less; 0 where the sum is exact
   std::int64_t elements = 0;      // as the hub shows them: codes as stored, a byte of gpt-oss's blocks as two
   std::int64_t scales = 0;        // companions
   std::int64_t block_scales = 0;  // companions of gpt-oss's blocks

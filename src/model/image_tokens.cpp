@@ -220,12 +220,12 @@ Sides read_sides(KeyReader& keys, std::string_view key, const Sides& otherwise, 
     if (sides.size() == 2 && std::all_of(sides.begin(), sides.end(), is_side))
       return {{}, {}, static_cast<std::int64_t>(sides[0]), static_cast<std::int64_t>(sides[1]), {}, {}};
     keys.add_error(ErrorCode::kMalformed, key,
-                   fmt::format("reading the model's figures: {} is no pair of sides", key));
+                   fmt::format("reading the model's figures: {} is not a pair of sides", key));
     return otherwise;
   }
   if (!value.is_object())
     keys.add_error(ErrorCode::kMalformed, key,
-                   fmt::format("reading the model's figures: {} is no size", key));
+                   fmt::format("reading the model's figures: {} is not a size", key));
   KeyReader child = keys.child(key);
   const auto side = [&](std::string_view name, std::int64_t most) -> std::optional<std::int64_t> {
     if (!child.has(name)) return std::nullopt;

@@ -184,7 +184,7 @@ Result<Expansion> kimi_vl_image(Processor& p, PixelSize size) {
   for (const double side : merge)
     if (merge.size() != 2 || side < 1 || side > real(kMaxMerge) || side != std::floor(side))
       return fail(ErrorCode::kMalformed,
-                  "reading the model's figures: merge_kernel_size is no pair of sides");
+                  "reading the model's figures: merge_kernel_size is not a pair of sides");
   const PixelSize merged{cut(merge[0]), cut(merge[1])};
   const std::int64_t patches = (size.height / patch) * (size.width / patch);
   if (patches > most) {

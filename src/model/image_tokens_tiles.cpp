@@ -54,7 +54,7 @@ std::vector<PixelSize> read_pinpoints(KeyReader& keys, std::vector<PixelSize> ot
   }
   if (pinpoints.empty())
     keys.add_error(ErrorCode::kMalformed, "image_grid_pinpoints",
-                   "reading the model's figures: image_grid_pinpoints is no list of pairs");
+                   "reading the model's figures: image_grid_pinpoints is not a list of pairs");
   return pinpoints;
 }
 
@@ -413,7 +413,8 @@ Result<Expansion> lfm2_vl_image(Processor& p, PixelSize size) {
   const std::int64_t tiles = grid.height * grid.width;
   if (tiles == 1) return Expansion{tokens(fitted), 2, {}};
   if (lfm.tile % lfm.patch != 0)
-    return refuse(fmt::format("tile_size {} is no multiple of encoder_patch_size {}", lfm.tile, lfm.patch));
+    return refuse(
+        fmt::format("tile_size {} is not a multiple of encoder_patch_size {}", lfm.tile, lfm.patch));
   Expansion expansion{times(tiles, tokens({lfm.tile, lfm.tile})), tiles + 2, {}};
   if (has_thumbnail) {
     expansion.media_tokens += tokens(fitted);

@@ -33,6 +33,8 @@ KeyReader KeyReader::of_gguf(const Json& metadata, std::string_view source, std:
 
 const Json& KeyReader::operator[](std::string_view key) const {
   if (!key_prefix_.empty()) return (*object_)[key_prefix_ + std::string(key)];
+  static const Json kFalse(false);
+  if (is_untied_ && key == kTied) return kFalse;
   if (wrapper_ && key == kTied) return (*wrapper_)[key];
   const Json& value = (*object_)[key];
   if (!value.is_null()) return value;
@@ -120,6 +122,10 @@ bool KeyReader::flag(std::string_view key, bool otherwise) {
   return otherwise;
 }
 
+bool KeyReader::truth(std::string_view key, bool otherwise) {
+  return flag(key, contains(key) ? false : otherwise);
+}
+
 std::string KeyReader::text(std::string_view key, std::string_view otherwise) {
   const Json& value = (*this)[key];
   if (value.is_null()) return std::string(otherwise);
@@ -159,7 +165,7 @@ std::vector<bool> KeyReader::named_layers(std::string_view key, std::size_t laye
   if (value.is_null()) return result;
   if (!value.is_array())
     add_error(ErrorCode::kMalformed, key,
-              fmt::format("reading the model's figures: {} is no list of layers", key));
+              fmt::format("reading the model's figures: {} is not a list of layers", key));
   for (const Json& item : value.items())
     if (const auto number = item.as_integer();
         number && *number >= first_layer && *number - first_layer < static_cast<std::int64_t>(layers))
@@ -173,7 +179,7 @@ std::vector<double> KeyReader::numbers(std::string_view key, std::size_t most) {
   if (value.is_null()) return result;
   if (!value.is_array() || value.size() > most) {
     add_error(ErrorCode::kMalformed, key,
-              fmt::format("reading the model's figures: {} is no list of at most {} numbers", key, most));
+              fmt::format("reading the model's figures: {} is not a list of at most {} numbers", key, most));
     return result;
   }
   for (const Json& item : value.items()) {

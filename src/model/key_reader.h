@@ -46,6 +46,8 @@ class KeyReader {
   /// Lets a wrapper's own word on tied embeddings stand before this object's, as transformers does. The
   /// outermost is given last.
   void inherit(const Json& wrapper);
+  /// The head is a matrix of its own, whatever the config says.
+  void untie() { is_untied_ = true; }
   /// True for the text_config of a wrapper.
   bool is_nested() const { return is_nested_; }
 
@@ -54,6 +56,8 @@ class KeyReader {
   std::int64_t integer(std::string_view key, std::int64_t least, std::int64_t most,
                        std::optional<std::int64_t> otherwise = std::nullopt);
   int count(std::string_view key, std::int64_t most, std::optional<std::int64_t> otherwise = std::nullopt);
+  /// As Python takes it: a null that is written counts as false.
+  bool truth(std::string_view key, bool otherwise);
   /// A finite number above zero.
   double positive(std::string_view key, double otherwise);
   bool flag(std::string_view key, bool otherwise);
@@ -87,6 +91,7 @@ class KeyReader {
   std::string place_;              // "config.json: /text_config/" or "model.gguf: "
   std::string key_prefix_;         // "llama."
   bool is_nested_ = false;
+  bool is_untied_ = false;
   std::optional<Error> error_;
 };
 

@@ -223,6 +223,14 @@ enum class Trait {
 /// "mean and variance norms", ...: what the trait is, for people.
 std::string_view describe(Trait trait);
 
+/// A figure that the config leaves out, and the value of its class that stands for it.
+struct AssumedFigure {
+  std::string key;
+  std::int64_t value = 0;
+  bool is_null = false;  // written as null, which transformers refuses
+  bool operator==(const AssumedFigure&) const = default;
+};
+
 struct ModelSpec {
   std::string architecture;  // LlamaForCausalLM; for GGUF the value of general.architecture mapped to it
   std::string model_type;    // llama
@@ -246,7 +254,8 @@ struct ModelSpec {
   std::vector<Trait> traits;          // what an engine must know besides
   std::vector<Weight> weights;        // every weight, in the order of the forward pass; a tied head once
   bool has_all_weights = true;        // false: some part's weights are not known (an encoder of unknown kind)
-  bool has_file_names = false;        // weights carry the names that published checkpoints use
+  std::vector<AssumedFigure> assumed;  // essential figures that the config does not state
+  bool has_file_names = false;         // weights carry the names that published checkpoints use
 
   /// Longest sequence that config and scaling declare; 0 when they declare none.
   std::int64_t context_tokens() const { return std::max(extended_context_tokens, native_context_tokens); }

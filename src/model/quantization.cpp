@@ -302,6 +302,7 @@ class QuantizationReader {
       scheme.bits = 4;
       scheme.group_size = first_of(json_, {"bnb_4bit_blocksize", "blocksize"}).as_integer().value_or(64);
       scheme.doubly_quantized = json_["bnb_4bit_use_double_quant"].as_bool().value_or(false);
+      scheme.storage = dtype_from_config(text_of(json_["bnb_4bit_quant_storage"])).value_or(DType::kU8);
     } else {
       result_.format = "llm.int8";
       scheme.layout = Layout::kBitsandbytes8;
@@ -473,7 +474,7 @@ class QuantizationReader {
     constexpr std::size_t kMost = 16, kShown = 60;
     if (result_.faults.size() < kMost)
       result_.faults.push_back(
-          {pointer, dump(value).substr(0, kShown) + " stands there, " + wanted + " is wanted"});
+          {pointer, dump(value).substr(0, kShown) + " was found, " + wanted + " is allowed"});
   }
 
   // Figures wherever the declaration has them: at its top, in groups of modules, in rules for single ones.
@@ -558,7 +559,7 @@ std::optional<Quantization> read_quantization(const Json& config, const Json& hf
     const Json& value = config[kDeclarationKeys[0]];
     if (value.is_null() || value.is_object()) return std::nullopt;
     result.pointer = "/" + std::string(kDeclarationKeys[0]);
-    result.faults.push_back({result.pointer, "the quantization is declared by no object"});
+    result.faults.push_back({result.pointer, "quantization_config does not hold an object"});
     return result;
   }
   static const Json kNone;

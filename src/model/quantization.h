@@ -30,6 +30,7 @@ struct QuantizationScheme {
   bool has_24_sparsity = false;
   bool has_whole_bytes = false;   // torchao's unpacked codes: a byte each
   bool doubly_quantized = false;  // bitsandbytes: the scales are codes themselves
+  DType storage = DType::kU8;     // bitsandbytes: the type that the bytes of four-bit codes are given
 
   SchemeHint hint() const;
 };
@@ -41,6 +42,7 @@ struct QuantizationFault {
 
 struct Quantization {
   std::string pointer;  // where it stands: "/quantization_config"; empty: in hf_quant_config.json
+  std::string file;     // that declares it when it is neither of the two
   std::string method;   // as quant_method spells it; empty when it is not named
   Json format, version, desc_act;
   Json group_size;                        // as declared

@@ -21,16 +21,19 @@ namespace {
 // Keys under which wrappers keep the language model, outermost first.
 constexpr std::array<std::string_view, 6> kLanguageKeys{"text_config",    "llm_config", "language_config",
                                                         "thinker_config", "text_model", "decoder_config"};
-constexpr int kMaxWrappers = 16;  // published ones are two deep
+// Where a config of its own keeps its figures; one that has them is no wrapper of what stands below.
+constexpr std::array<std::string_view, 3> kOwnFigures{"num_hidden_layers", "hidden_size",
+                                                      "num_attention_heads"};
 
 // What stands behind an architecture's stem: another head on the same model.
-constexpr std::array<std::string_view, 10> kHeads{"ForCausalLM",
+constexpr std::array<std::string_view, 11> kHeads{"ForCausalLM",
                                                   "ForConditionalGeneration",
                                                   "LMHeadModel",
                                                   "ForImageTextToText",
                                                   "ForSequenceClassification",
                                                   "ForTokenClassification",
                                                   "ForRewardModel",
+                                                  "ForProcessRewardModel",
                                                   "ForQuestionAnswering",
                                                   "TextModel",
                                                   "Model"};
@@ -83,10 +86,20 @@ Match family_of(const Json& config) {
         return match;
       }
   }
-  if (!match.shown.empty() || !type) return match;
-  match.shown = *type;
-  match.family = family_of_type(*type);
+  if (!type) return match;
+  const Family* named = family_of_type(*type);
+  const bool is_text_class = named && match.shown.ends_with("TextModel") && type->ends_with("_text");
+  if (!match.shown.empty() && !is_text_class) return match;
+  if (is_text_class) match.other_head = "TextModel";
+  if (match.shown.empty()) match.shown = *type;
+  match.family = named;
   return match;
+}
+
+// A language model that its library has without a head alone: a bare config of it is of that class.
+bool is_headless_type(const Family& family, const Json& config) {
+  return family.architecture.empty() && family.model_type.ends_with("_text") &&
+         config["architectures"].items().empty();
 }
 
 // The head that a classifier or an embedding model has instead of the family's.
@@ -96,11 +109,19 @@ void replace_head(std::string_view head, const Json& config, ModelSpec& spec) {
   if (head == "Model" || head == "TextModel") return;
   constexpr std::int64_t kDefaultLabels = 2;  // transformers'
   const auto named = static_cast<std::int64_t>(config["id2label"].size());
-  const std::int64_t labels = config["num_labels"].as_integer().value_or(named > 0 ? named : kDefaultLabels);
+  const std::int64_t stated = config["num_labels"].as_integer().value_or(named > 0 ? named : kDefaultLabels);
+  const std::int64_t labels = std::clamp<std::int64_t>(stated, 1, kMaxVocab);
   SpecWriter writer(spec);
   writer.enter("");
-  writer.add(WeightGroup::kHead, "score.weight",
-             {std::clamp<std::int64_t>(labels, 1, kMaxVocab), writer.width()});
+  if (head.ends_with("RewardModel")) {
+    // Qwen's: two layers, and one reward, or right and wrong for each step.
+    writer.linear(WeightGroup::kHead, "score.0", writer.width(), writer.width(), true);
+    writer.linear(WeightGroup::kHead, "score.2", head == "ForRewardModel" ? 1 : 2, writer.width(), true);
+  } else if (head == "ForQuestionAnswering") {
+    writer.linear(WeightGroup::kHead, "qa_outputs", 2, writer.width(), true);  // where it begins and ends
+  } else {
+    writer.linear(WeightGroup::kHead, "score", labels, writer.width(), head == "ForTokenClassification");
+  }
 }
 
 tl::unexpected<Error> unknown(std::string_view shown, std::string where) {
@@ -154,9 +175,23 @@ struct Level {
   const Json* object;
   std::string pointer;
 };
+// A decoder by itself, whatever stands beside its figures under a wrapper's key.
+bool is_plain_decoder(const Json& object) {
+  for (const std::string_view figure : kOwnFigures) {
+    bool is_there = !object[figure].is_null();
+    for (const std::string_view other : other_spellings(figure)) is_there |= !object[other].is_null();
+    if (!is_there) return false;
+  }
+  const auto& names = object["architectures"].items();
+  const std::string* name = names.empty() ? nullptr : names[0].as_string();
+  return name && (name->ends_with("ForCausalLM") || name->ends_with("LMHeadModel")) &&
+         std::any_of(families().begin(), families().end(),
+                     [&](const Family& family) { return family.architecture == *name; });
+}
+
 std::vector<Level> levels_of(const Json& config) {
   std::vector<Level> levels{{&config, ""}};
-  while (levels.size() <= kMaxWrappers) {
+  while (!is_plain_decoder(*levels.back().object)) {  // as deep as JSON may be nested
     const Level& outer = levels.back();
     const auto key =
         std::find_if(kLanguageKeys.begin(), kLanguageKeys.end(), [&](std::string_view candidate) {
@@ -274,15 +309,23 @@ Result<ModelSpec> read_config_spec(const Json& config, const Json& hf_quant_conf
   const Level& inner = levels.back();
   const Tower* tower = tower_of(levels);
   Match match = family_of(*inner.object);
+  // An inner object without a name is the model that the object around it names.
+  for (auto level = levels.rbegin() + 1; level < levels.rend() && match.shown.empty() && !tower; ++level)
+    match = family_of(*level->object);
   if (!match.family && tower) match.family = family_of_type(tower->text_family);
   if (!match.family) {
     if (match.shown.empty()) match.shown = family_of(config).shown;
     return unknown(match.shown, fmt::format("{}: {}/architectures", source, inner.pointer));
   }
   KeyReader keys = KeyReader::of_config(*inner.object, source, inner.pointer);
-  for (auto level = levels.rbegin() + 1; level < levels.rend(); ++level) keys.inherit(*level->object);
+  const Tower::Ties ties = tower ? tower->ties : Tower::Ties::kByWrapper;
+  for (auto level = levels.rbegin() + 1; level < levels.rend() && ties == Tower::Ties::kByWrapper; ++level)
+    keys.inherit(*level->object);
+  if (ties == Tower::Ties::kNever) keys.untie();
   ModelSpec spec = match.family->from_config(keys);
   PLIMSOLL_TRY_VOID(keys.status());
+  if (match.other_head.empty() && levels.size() == 1 && is_headless_type(*match.family, config))
+    match.other_head = "TextModel";
   replace_head(match.other_head, *inner.object, spec);
   PLIMSOLL_TRY_VOID(add_encoders(levels, tower, source, spec));
   const auto& names = config["architectures"].items();
@@ -290,6 +333,10 @@ Result<ModelSpec> read_config_spec(const Json& config, const Json& hf_quant_conf
   spec.architecture = outer ? *outer : std::string(match.family->architecture);
   const std::string* type = config["model_type"].as_string();
   spec.model_type = type ? *type : std::string(match.family->model_type);
+  const bool has_dense = std::any_of(spec.layers.begin(), spec.layers.end(),
+                                     [](const Layer& layer) { return layer.ffn.kind == FfnKind::kDense; });
+  if (!has_dense)
+    std::erase_if(spec.assumed, [](const AssumedFigure& one) { return one.key == "intermediate_size"; });
   read_shared(levels, spec);
   read_declared(config, hf_quant_config, spec);
   return spec;

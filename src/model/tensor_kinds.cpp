@@ -103,7 +103,7 @@ class KindTable {
     for (std::size_t at = hash;; ++at) {
       Slot& slot = slots_[at & (slots_.size() - 1)];
       if (slot.kind == kFree) return add(tensor, hash, position);
-      if (slot.hash == hash && has_shape(slot.kind, tensor)) return slot.kind;
+      if (slot.hash == hash && is_kind_of(slot.kind, tensor)) return slot.kind;
     }
   }
 
@@ -114,9 +114,9 @@ class KindTable {
     std::uint32_t kind = kFree;
   };
 
-  bool has_shape(std::uint32_t kind, const artifact::Tensor& tensor) const {
+  bool is_kind_of(std::uint32_t kind, const artifact::Tensor& tensor) const {
     const TensorKind& known = result_.kinds[kind];
-    return known.dtype == tensor.dtype &&
+    return known.dtype == tensor.dtype && has_pattern(tensor.name, known.pattern) &&
            std::equal(known.shape.begin(), known.shape.end(), tensor.shape.begin(), tensor.shape.end());
   }
 
@@ -164,6 +164,20 @@ std::int64_t capped_product(std::int64_t a, std::int64_t b) {
 
 std::int64_t TensorKind::total_elements() const {
   return capped_product(elements, count);
+}
+
+bool has_pattern(std::string_view name, std::string_view pattern) {
+  for (std::size_t at = 0, in_pattern = 0;;) {
+    const std::size_t end = std::min(name.find('.', at), name.size());
+    const std::size_t pattern_end = std::min(pattern.find('.', in_pattern), pattern.size());
+    const std::string_view segment = name.substr(at, end - at);
+    const std::string_view wanted = pattern.substr(in_pattern, pattern_end - in_pattern);
+    if (is_number(segment) ? wanted != "*" : segment != wanted) return false;
+    if (end == name.size() || pattern_end == pattern.size())
+      return end == name.size() && pattern_end == pattern.size();
+    at = end + 1;
+    in_pattern = pattern_end + 1;
+  }
 }
 
 std::string name_pattern(std::string_view name) {

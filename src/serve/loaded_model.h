@@ -3,8 +3,11 @@
 // `generate` load the same way. Owns all of it; the engine belongs to one thread, the context to all.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +23,8 @@ struct LoadOptions {
   std::string generation_config = "auto";       // auto, vllm, or a folder
   std::string chat_template;                    // file that replaces the model's own
   engine::EngineOptions engine;
+  /// The config of a known id (facts::catalogue_config), for measuring, which reads no weights.
+  std::function<std::optional<Json>(std::string_view id)> catalogue;
 };
 
 struct LoadedModel {

@@ -40,7 +40,8 @@ Result<KvMeasurement> measure_one(const LoadOptions& options, const model::Model
 
 Result<std::vector<KvMeasurement>> measure_kv(const LoadOptions& options,
                                               const std::vector<std::int64_t>& lengths) {
-  PLIMSOLL_TRY(const auto artifact, artifact::open(options.model, {.lock = options.lock}));
+  PLIMSOLL_TRY(const auto artifact,
+               artifact::open(options.model, {.lock = options.lock, .catalogue = options.catalogue}));
   if (auto error = artifact::first_error(artifact->findings())) return fail(std::move(*error));
   PLIMSOLL_TRY(const model::ModelSpec spec, model::read_spec(*artifact));
   std::vector<KvMeasurement> result;

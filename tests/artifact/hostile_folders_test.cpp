@@ -3,8 +3,10 @@
 // tensors, texts that would take a tree of gigabytes. Nothing may be passed over in silence, hang or crash.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -35,6 +37,61 @@ Findings opened(const MadeFolder& folder) {
   const auto artifact = open(folder.path().string());
   EXPECT_TRUE(artifact) << artifact.error().describe();
   return artifact ? (*artifact)->findings() : Findings{};
+}
+
+// The system refuses root nothing: another user's eyes for as long as this lives.
+class AsNobody {
+ public:
+  AsNobody() {
+    if (::geteuid() == 0) was_root_ = ::seteuid(65'534) == 0;
+  }
+  ~AsNobody() {
+    if (was_root_ && ::seteuid(0) != 0) std::abort();
+  }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+
+ private:
+  bool was_root_ = false;
+};
+
+TEST(HostileFolder, WhatMayNotBeReadIsTold) {
+  const MadeFolder folder;
+  folder.put("config.json", kConfig);
+  folder.put("sub/x", "y");
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  const std::string sub = (folder.path() / "sub").string();
+  ASSERT_EQ(::chmod(sub.c_str(), 0), 0);
+  {
+    const AsNobody nobody;
+    const Findings findings = opened(folder);
+    const Finding* told = finding_of(findings, "FILE_UNREADABLE");
+    ASSERT_NE(told, nullptr);
+    EXPECT_EQ(told->where, "sub");
+    EXPECT_EQ(told->level, FindingLevel::kInfo);
+  }
+  for (const mode_t mode : {0711, 0}) {  // its names cannot be read
+    ASSERT_EQ(::chmod(folder.path().c_str(), mode), 0);
+    const AsNobody nobody;
+    const auto artifact = open(folder.path().string());
+    ASSERT_FALSE(artifact) << mode;
+    EXPECT_EQ(artifact.error().code, ErrorCode::kMalformed);
+    EXPECT_NE(artifact.error().message.find("Permission denied"), std::string::npos)
+        << artifact.error().message;
+  }
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0744), 0);  // names, but not what they stand for
+  {
+    const AsNobody nobody;
+    const Findings findings = opened(folder);
+    const auto told = std::find_if(findings.begin(), findings.end(),
+                                   [](const Finding& f) { return f.where == "config.json"; });
+    ASSERT_NE(told, findings.end());
+    EXPECT_EQ(told->id, "FILE_UNREADABLE");
+    EXPECT_EQ(told->level, FindingLevel::kError);
+    EXPECT_NE(told->message.find("Permission denied"), std::string::npos);
+  }
+  ::chmod(folder.path().c_str(), 0755);
+  ::chmod(sub.c_str(), 0755);
 }
 
 TEST(HostileFolder, WhatIsNoFileUnderAFilesNameIsTold) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -18,6 +19,7 @@ namespace {
 
 using testing::AskedRequest;
 using testing::http_answer;
+using testing::kept_open;
 using testing::ScratchFolder;
 using testing::ScriptedHub;
 
@@ -223,6 +225,40 @@ TEST(HubClient, ATokenThatWasDroppedStaysDropped) {
     EXPECT_EQ(request.header("authorization"), request.path == "/back" ? "" : "Bearer hf_secret");
 }
 
+TEST(HubClient, RangesAreReadOverOneConnection) {
+  const HubFile file = large_file();
+  ScriptedHub hub([&](const AskedRequest& request) {
+    return kept_open(request.method == "HEAD" ? head_of(file) : ranged(request, kContent));
+  });
+  HubClient client(hub.settings(""));
+  const Asked asked{"org/name", kCommit, file.path};
+  for (int i = 0; i < 3; ++i) {
+    const auto head = client.head(asked);
+    ASSERT_TRUE(head) << head.error().message;
+    const auto text = client.range(*head, 4, 10 + i, asked);
+    ASSERT_TRUE(text) << text.error().message;
+    EXPECT_EQ(*text, kContent.substr(4, static_cast<std::size_t>(7 + i)));
+  }
+  EXPECT_EQ(hub.requests().size(), 6u);
+  EXPECT_EQ(hub.num_connections(), 1);
+}
+
+TEST(HubClient, OfAServerThatIgnoresRangesNoMoreIsReadThanAsked) {
+  const HubFile file = large_file();
+  ScriptedHub hub([&](const AskedRequest& request) {
+    return request.method == "HEAD" ? head_of(file) : http_answer(200, {}, kContent);
+  });
+  HubClient client(hub.settings(""));
+  const Asked asked{"org/name", kCommit, file.path};
+  const auto head = client.head(asked);
+  ASSERT_TRUE(head);
+  for (const std::int64_t last : {std::int64_t{10}, file.bytes - 1}) {
+    const auto text = client.range(*head, 4, last, asked);
+    ASSERT_TRUE(text) << text.error().message;
+    EXPECT_EQ(*text, kContent.substr(4, static_cast<std::size_t>(last - 3)));
+  }
+}
+
 TEST(HubClient, RedirectsAreBoundedAndStayOnHttp) {
   for (const char* location : {"/again", "file:///etc/passwd", "gopher://x/"}) {
     ScriptedHub hub(
@@ -340,6 +376,21 @@ TEST(HubClient, NobodyThereIsSaidSoon) {
   EXPECT_EQ(kind, Refusal::kNetwork);
   settings.endpoint = "ftp://x";
   EXPECT_EQ(HubClient(settings).json("/api/x", {"org/name", "", ""}).error().code, ErrorCode::kUsage);
+}
+
+TEST(HubClient, ADeadProxyIsNamed) {
+  HubSettings settings;
+  settings.endpoint = "http://127.0.0.1:1";
+  settings.first_pause = std::chrono::milliseconds(1);
+  const char* before = std::getenv("http_proxy");
+  const std::string kept = before ? before : "";
+  ::setenv("http_proxy", "http://me:secret@127.0.0.1:1", 1);
+  const auto answer = HubClient(settings).json("/api/x", {"org/name", "", ""});
+  before ? ::setenv("http_proxy", kept.c_str(), 1) : ::unsetenv("http_proxy");
+  ASSERT_FALSE(answer);
+  const std::string said = answer.error().message + answer.error().fix;
+  EXPECT_NE(said.find("http_proxy"), std::string::npos) << said;
+  EXPECT_EQ(said.find("secret"), std::string::npos) << said;
 }
 
 TEST_F(Download, ADamagedSmallFileThatIsHereIsFetchedAgain) {

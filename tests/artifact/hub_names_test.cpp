@@ -10,6 +10,7 @@
 #include "artifact/hub/settings.h"
 #include "artifact/hub/url.h"
 #include "artifact/safetensors.h"
+#include "base/home_folder.h"
 #include "tests/artifact/scripted_hub.h"
 
 namespace plimsoll::artifact {
@@ -29,6 +30,12 @@ TEST(HubSettings, DefaultsAreThoseOfTheReference) {
   EXPECT_FALSE(settings.is_offline);
   EXPECT_TRUE(settings.token.empty());
   EXPECT_EQ(settings.metadata_timeout, std::chrono::seconds(10));
+}
+
+TEST(HubSettings, WithoutHomeTheCacheIsWhereThePasswordDatabaseSaysAsInTheReference) {
+  EXPECT_EQ(from({}).cache, home_of_user() + "/.cache/huggingface/hub");
+  EXPECT_EQ(from({{"HF_HOME", "~/x"}}).cache, home_of_user() + "/x/hub");
+  EXPECT_EQ(from({{"HOME", ""}}).cache, "/.cache/huggingface/hub");  // os.path.expanduser says so too
 }
 
 TEST(HubSettings, LaterVariablesWinOverOlderOnes) {
@@ -186,25 +193,21 @@ std::vector<HubFile> listing(std::initializer_list<const char*> names) {
   return files;
 }
 
-TEST(HubFiles, TheWeightsAreThoseALoaderTakes) {
+// Hub and local reader ask the same function: tests/artifact/weight_set_test.cpp.
+TEST(HubFiles, TheWeightsAreThoseThatTheIndexNames) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(weight_files(listing({"model.safetensors", "model-00001-of-00002.safetensors"}), {}).taken,
-            Names{"model.safetensors"});
-  const Json index =
-      Json::object({{"weight_map", Json::object({{"a", "model-00001-of-00002.safetensors"},
-                                                 {"b", "model-00002-of-00002.safetensors"}})}});
-  const auto sharded = listing({"consolidated.safetensors", "model-00001-of-00002.safetensors",
-                                "model-00002-of-00002.safetensors", "model.safetensors.index.json"});
-  EXPECT_EQ(weight_files(sharded, index).taken,
-            (Names{"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}));
-  EXPECT_EQ(
-      weight_files(
-          listing({"mmproj-x.gguf", "m-Q8.gguf", "m-Q4-00001-of-00002.gguf", "m-Q4-00002-of-00002.gguf"}), {})
-          .taken,
-      (Names{"m-Q4-00001-of-00002.gguf", "m-Q4-00002-of-00002.gguf"}));
-  EXPECT_EQ(weight_files(listing({"pytorch_model.bin", "x/y.safetensors"}), {}).kind,
-            WeightFiles::Kind::kPickle);
-  EXPECT_EQ(weight_files(listing({"config.json"}), {}).kind, WeightFiles::Kind::kNone);
+  const Json index = Json::object({{"weight_map", Json::object({{"a", "model-00001-of-00002.safetensors"},
+                                                                {"b", "other.safetensors"},
+                                                                {"c", "absent.safetensors"},
+                                                                {"d", "../../outside"}})}});
+  const auto files = listing({"other.safetensors", "model-00001-of-00002.safetensors",
+                              "model-00002-of-00002.safetensors", "model.safetensors.index.json"});
+  const WeightSet set = weight_set(files);
+  EXPECT_EQ(weight_files(files, set, index),
+            (Names{"other.safetensors", "model-00001-of-00002.safetensors"}));
+  EXPECT_EQ(weight_files(files, set, {}), Names{});
+  const auto single = listing({"model.safetensors.index.json", "model.safetensors"});
+  EXPECT_EQ(weight_files(single, weight_set(single), index), Names{"model.safetensors"});
 }
 
 TEST(HubFiles, GlobsAreThoseOfTheReference) {

@@ -2,98 +2,25 @@
 // MODEL as org/name: from a hub by headers alone, from the cache, from the catalogue, or not at all.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "artifact/hub/download.h"
 #include "artifact/hub/open_hub.h"
 #include "artifact/hub/repository.h"
 #include "artifact/hub_cache.h"
 #include "base/hash.h"
-#include "tests/artifact/scripted_hub.h"
+#include "base/mapped_file.h"
+#include "tests/artifact/small_hub.h"
+#include "tests/testing/made_files.h"
 
 namespace plimsoll::artifact {
 namespace {
 
-using testing::AskedRequest;
-using testing::http_answer;
+using testing::kCommit;
 using testing::ScratchFolder;
-using testing::ScriptedHub;
-
-const std::string kCommit(40, 'c');
-
-std::string git_digest(const std::string& content) {
-  const ScratchFolder folder;
-  return git_digest_of_file(folder.write("x", content), static_cast<std::int64_t>(content.size()))
-      .value_or("");
-}
-
-// A safetensors file of one tensor "w" [2,3] F32, and `padding` bytes of spaces in its header.
-std::string weights(std::size_t padding = 0) {
-  std::string header = R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})";
-  header.append(padding, ' ');
-  while (header.size() % 8 != 0) header += ' ';
-  std::string text;
-  for (int i = 0; i < 8; ++i) text += static_cast<char>(header.size() >> (8 * i) & 0xFF);
-  return text + header + std::string(24, '\x01');
-}
-
-// org/small with a config, weights and a card, as a hub gives them.
-class Hub {
- public:
-  std::map<std::string, std::string> files = {{"config.json", R"({"model_type":"llama"})"},
-                                              {"README.md", "# card"},
-                                              {"sub/model.safetensors", "not looked at"},
-                                              {"model.safetensors", weights()}};
-  std::string id = "org/small";
-  std::string gated = "false";
-  int file_status = 200;
-  std::vector<std::string> file_headers;
-  ScriptedHub server{[this](const AskedRequest& request) { return answer(request); }};
-
- private:
-  std::string answer(const AskedRequest& request) const {
-    if (request.path.starts_with("/api/models/" + id + "/tree/")) return http_answer(200, {}, tree());
-    if (request.path == "/api/models/org/small/revision/gone")
-      return http_answer(404, {"X-Error-Code: RevisionNotFound"}, "");
-    if (request.path.starts_with("/api/models/org/small/revision/"))
-      return http_answer(200, {},
-                         R"({"id":")" + id + R"(","sha":")" + kCommit + R"(","gated":)" + gated + "}");
-    const std::string resolve = "/" + id + "/resolve/" + kCommit + "/";
-    if (!request.path.starts_with(resolve)) return http_answer(404, {"X-Error-Code: RepoNotFound"}, "");
-    const auto file = files.find(request.path.substr(resolve.size()));
-    if (file == files.end()) return http_answer(404, {"X-Error-Code: EntryNotFound"}, "");
-    if (file_status != 200) return http_answer(file_status, file_headers, "");
-    return content(request, file->first, file->second);
-  }
-
-  static bool is_large(const std::string& path) { return path.ends_with(".safetensors"); }
-
-  std::string tree() const {
-    Json list = Json::array();
-    for (const auto& [path, text] : files) {
-      Json entry =
-          Json::object({{"type", "file"}, {"path", path}, {"size", text.size()}, {"oid", git_digest(text)}});
-      if (is_large(path))
-        entry.set("lfs",
-                  Json::object({{"oid", sha256_hex(std::as_bytes(std::span(text)))}, {"size", text.size()}}));
-      list.push_back(std::move(entry));
-    }
-    return dump(list);
-  }
-
-  static std::string content(const AskedRequest& request, const std::string& path, const std::string& text) {
-    const std::string etag = is_large(path) ? sha256_hex(std::as_bytes(std::span(text))) : git_digest(text);
-    std::vector<std::string> headers = {"X-Repo-Commit: " + kCommit, "ETag: \"" + etag + "\""};
-    const std::string range = request.header("range");
-    if (range.empty()) return http_answer(200, headers, text);
-    const std::size_t first = std::stoul(range.substr(6));
-    const std::size_t last = std::min(std::stoul(range.substr(range.find('-') + 1)), text.size() - 1);
-    headers.push_back("Content-Range: bytes " + std::to_string(first) + "-" + std::to_string(last) + "/" +
-                      std::to_string(text.size()));
-    return http_answer(206, headers, text.substr(first, last - first + 1));
-  }
-};
+using testing::small_weights;
+using testing::SmallHub;
 
 const Finding* find(const Artifact& artifact, std::string_view id) {
   for (const Finding& finding : artifact.findings())
@@ -107,8 +34,8 @@ std::optional<Json> catalogue(std::string_view id) {
 }
 
 TEST(HubOpen, HeadersAreEnoughToSeeEveryTensor) {
-  Hub hub;
-  hub.files["model.safetensors"] = weights(150'000);  // longer than the first read
+  SmallHub hub;
+  hub.files["model.safetensors"] = small_weights(150'000);  // longer than the first read
   const ScratchFolder scratch;
   const auto opened = open_hub({"org/small", ""}, {}, hub.server.settings(scratch.path()));
   ASSERT_TRUE(opened) << opened.error().message;
@@ -135,7 +62,7 @@ TEST(HubOpen, HeadersAreEnoughToSeeEveryTensor) {
 }
 
 TEST(HubOpen, ThePlaceOfTheHeadersIsRemoved) {
-  Hub hub;
+  SmallHub hub;
   const ScratchFolder scratch;
   std::string root;
   {
@@ -149,7 +76,7 @@ TEST(HubOpen, ThePlaceOfTheHeadersIsRemoved) {
 }
 
 TEST(HubOpen, ForTensorsTheWeightsComeAndStay) {
-  Hub hub;
+  SmallHub hub;
   const ScratchFolder scratch;
   const HubSettings settings = hub.server.settings(scratch.path());
   const auto opened = open_hub({"org/small", "main"}, {.need = Need::kTensors}, settings);
@@ -165,13 +92,48 @@ TEST(HubOpen, ForTensorsTheWeightsComeAndStay) {
 }
 
 TEST(HubOpen, TextNeedsNoWeights) {
-  Hub hub;
+  SmallHub hub;
   hub.files["tokenizer.json"] = R"({"model":{"vocab":{}}})";
   const ScratchFolder scratch;
   const auto opened = open_hub({"org/small", ""}, {.need = Need::kText}, hub.server.settings(scratch.path()));
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_TRUE((*opened)->text_file("tokenizer.json"));
   EXPECT_EQ(hub.server.count("HEAD", "safetensors"), 0);
+}
+
+// Damage behind the digest that the hub's listing names shows when files are read whole, also under a view.
+TEST(HubOpen, TheDeepCheckHoldsTheCachesFilesAgainstTheirDigests) {
+  SmallHub hub;
+  const ScratchFolder scratch;
+  const HubSettings settings = hub.server.settings(scratch.path());
+  ASSERT_TRUE(open_hub({"org/small", kCommit}, {.need = Need::kTensors}, settings));
+  const HubCache cache(scratch.path(), "org/small", true);
+  std::string damaged = small_weights();
+  damaged.back() = '\x02';
+  const std::string path = cache.file(kCommit, "model.safetensors");
+  ASSERT_TRUE(write_file(path, damaged));
+  const auto opened = open_hub({"org/small", kCommit}, {.need = Need::kTensors}, settings);
+  ASSERT_TRUE(opened);
+  EXPECT_FALSE(find(**opened, "SHA256_MISMATCH"));
+  const Findings deep = deep_findings(**opened);
+  ASSERT_EQ(deep.size(), 1u);
+  EXPECT_EQ(deep[0].id, "SHA256_MISMATCH");
+  EXPECT_EQ(deep[0].where, "model.safetensors");
+}
+
+TEST(HubOpen, WhereOnlyTextIsNeededTheWeightsAreListedAllTheSame) {
+  SmallHub hub;
+  hub.files["tokenizer.json"] = R"({"model":{"vocab":{}}})";
+  const ScratchFolder scratch;
+  const auto opened = open_hub({"org/small", ""}, {.need = Need::kText}, hub.server.settings(scratch.path()));
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto& files = (*opened)->files();
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [](const File& file) { return file.path == "model.safetensors"; });
+  ASSERT_NE(found, files.end());
+  EXPECT_EQ(found->bytes.value, static_cast<std::int64_t>(hub.files["model.safetensors"].size()));
+  EXPECT_EQ(found->role, FileRole::kWeights);
+  EXPECT_EQ((*opened)->path_of(*found), "");
 }
 
 TEST(HubOpen, WithoutAHubTheCacheIsTakenAndThenTheCatalogue) {
@@ -190,7 +152,7 @@ TEST(HubOpen, WithoutAHubTheCacheIsTakenAndThenTheCatalogue) {
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, ErrorCode::kNetwork);
 
-  Hub hub;
+  SmallHub hub;
   ASSERT_TRUE(open_hub({"org/small", ""}, {.need = Need::kTensors}, hub.server.settings(scratch.path())));
   const auto cached = open_hub({"org/small", "main"}, {.catalogue = catalogue}, settings);
   ASSERT_TRUE(cached);
@@ -206,7 +168,7 @@ TEST(HubOpen, WithoutAHubTheCacheIsTakenAndThenTheCatalogue) {
 }
 
 TEST(HubOpen, AGatedModelFallsBackAndAMissingOneDoesNot) {
-  Hub hub;
+  SmallHub hub;
   hub.gated = "\"manual\"";
   hub.file_status = 403;
   hub.file_headers = {"X-Error-Code: GatedRepo"};
@@ -222,8 +184,69 @@ TEST(HubOpen, AGatedModelFallsBackAndAMissingOneDoesNot) {
                         {.catalogue = [](std::string_view) { return catalogue("org/small"); }}, settings));
 }
 
+TEST(HubOpen, AKeptListingThatDisagreesWithTheHubIsAskedForAgain) {
+  SmallHub hub;
+  const ScratchFolder scratch;
+  const HubSettings settings = hub.server.settings(scratch.path());
+  ASSERT_TRUE(open_hub({"org/small", ""}, {}, settings));
+  const HubCache cache(scratch.path(), "org/small", true);
+  std::filesystem::remove_all(cache.folder() + "/snapshots");
+  std::filesystem::remove_all(cache.folder() + "/blobs");
+  hub.files["config.json"] = R"({"model_type":"another"})";
+  const auto opened = open_hub({"org/small", ""}, {}, settings);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ((*opened)->config()["model_type"], Json("another"));
+  EXPECT_EQ(hub.server.count("GET", "/tree/"), 2);
+}
+
+TEST(HubOpen, AbsurdSizesAreTheHubsFault) {
+  SmallHub hub;
+  hub.files["x.bin"] = "x";
+  const ScratchFolder scratch;
+  for (const std::int64_t bytes : {std::int64_t{1} << 62, std::int64_t{1} << 46, std::int64_t{-1}})
+    for (const char* path : {"model.safetensors", "x.bin", "config.json"}) {
+      hub.stated_bytes = {{path, bytes}};
+      const auto opened = open_hub({"org/small", ""}, {}, hub.server.settings(scratch.path()));
+      ASSERT_FALSE(opened) << path << " " << bytes;
+      EXPECT_EQ(opened.error().code, ErrorCode::kNetwork) << opened.error().message;
+    }
+}
+
+// A GGUF header does not say how long it is; a fault that more bytes cannot cure ends the reading of it.
+TEST(HubOpen, AGgufHeaderIsReadNoFurtherThanItMakesSense) {
+  using namespace testing;
+  const std::string body(3'000'000, '\0');
+  const auto num_reads = [&](const std::string& header) {
+    SmallHub hub;
+    hub.files = {{"m.gguf", header + body}};
+    const ScratchFolder scratch;
+    const auto opened = open_hub({"org/small", ""}, {}, hub.server.settings(scratch.path()));
+    EXPECT_TRUE(opened);
+    return hub.server.count("GET", "m.gguf");
+  };
+  EXPECT_EQ(num_reads(gguf_start(0, 1, 99) + gguf_key("k", 4, le32(1))), 1);  // an unknown version
+  EXPECT_EQ(num_reads(gguf_start(0, 1) + gguf_key("k", 77, "")), 1);          // an unknown type
+  EXPECT_EQ(num_reads("GGUF"), 1);                                            // version 0
+  EXPECT_EQ(num_reads("GGML"), 1);
+  EXPECT_EQ(num_reads(gguf_start(std::uint64_t{1} << 40, 0)), 1);  // more tensors than the file can hold
+  EXPECT_EQ(num_reads(gguf_start(0, 1) + gguf_key("k", 4, le32(1))), 1);
+  EXPECT_EQ(num_reads(gguf_start(0, 1) + gguf_key("k", 8, gguf_string(std::string(300'000, 't')))), 2);
+}
+
+// Of what no reader looks for not all has a place in the folder of stand-ins.
+TEST(HubOpen, EveryFileOfARepositoryIsListed) {
+  SmallHub hub;
+  for (int i = 0; i < 2100; ++i) hub.files["notes/" + std::to_string(i) + ".txt"] = "";
+  const ScratchFolder scratch;
+  const auto opened = open_hub({"org/small", ""}, {}, hub.server.settings(scratch.path()));
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ((*opened)->files().size(), hub.files.size());
+  EXPECT_EQ((*opened)->tensors().size(), 1u);
+  EXPECT_FALSE(find(**opened, "FOLDER_TOO_LARGE"));
+}
+
 TEST(HubOpen, ANewNameIsTold) {
-  Hub hub;
+  SmallHub hub;
   hub.id = "new/name";
   const ScratchFolder scratch;
   const auto opened = open_hub({"org/small", kCommit}, {}, hub.server.settings(scratch.path()));
@@ -233,8 +256,20 @@ TEST(HubOpen, ANewNameIsTold) {
   EXPECT_NE(renamed->message.find("new/name"), std::string::npos);
 }
 
+TEST(HubOpen, ARepositoryWithoutAModelIsNamedAndNotThePlaceOfItsFiles) {
+  SmallHub hub;
+  hub.files = {{"README.md", "# nothing"}};
+  const ScratchFolder scratch;
+  for (const Need need : {Need::kHeaders, Need::kTensors}) {
+    const auto opened = open_hub({"org/small", ""}, {.need = need}, hub.server.settings(scratch.path()));
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, ErrorCode::kMalformed);
+    EXPECT_EQ(opened.error().where, "org/small@" + kCommit);
+  }
+}
+
 TEST(HubOpen, ACacheThatCannotBeWrittenIsNoHindrance) {
-  Hub hub;
+  SmallHub hub;
   const ScratchFolder scratch;
   // A file where the folder would be: unwritable for root too.
   const auto opened =

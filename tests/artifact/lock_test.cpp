@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "tests/artifact/scripted_hub.h"
+#include "tests/testing/made_files.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -98,6 +99,7 @@ Findings held(const ScratchFolder& folder, const LockRecord& lock, bool reads_fi
 TEST(Lock, TheLockedFolderIsSound) {
   const ScratchFolder folder;
   folder.write("config.json", kConfig);
+  folder.write("generation_config.json", R"({"temperature":0.6})");
   folder.write("more.txt", "files that are not locked do not count");
   EXPECT_TRUE(held(folder, record(), true).empty());
 }
@@ -106,6 +108,7 @@ TEST(Lock, SizeAbsenceAndContentAreToldApart) {
   const ScratchFolder folder;
   folder.write("config.json", std::string(kConfig) + " ");
   LockRecord lock = record();
+  lock.generation_config = Json();
   lock.files.push_back({"tokenizer.json", 5, {}});
   const Findings findings = held(folder, lock, false);
   ASSERT_EQ(findings.size(), 2u);
@@ -121,11 +124,14 @@ TEST(Lock, AnotherContentOfTheSameSizeShowsWhenFilesAreRead) {
   other[other.size() - 2] = '9';
   folder.write("config.json", other);
   for (const bool reads_files : {false, true}) {  // config.json is small: always read
-    const Findings findings = held(folder, record(), reads_files);
+    LockRecord lock = record();
+    lock.generation_config = Json();
+    const Findings findings = held(folder, lock, reads_files);
     ASSERT_EQ(findings.size(), 1u);
     EXPECT_NE(findings[0].message.find(sha256(other)), std::string::npos);
   }
   LockRecord lock = record();
+  lock.generation_config = Json();
   lock.files = {{"model.safetensors", 3, sha256("abc")}};
   folder.write("config.json", kConfig);
   folder.write("model.safetensors", "abd");
@@ -144,6 +150,52 @@ TEST(Lock, TheTemplatesDigestIsThatOfItsText) {
   EXPECT_EQ(chat_template_digest(**open(folder.path())), sha256("d"));
   folder.write("chat_template.jinja", "{{ file }}");
   EXPECT_EQ(chat_template_digest(**open(folder.path())), sha256("{{ file }}"));
+}
+
+TEST(Lock, TheTemplateOfAProcessorAndOfAGgufFileArePinnedToo) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  folder.write("chat_template.json", R"({"chat_template":"{{ p }}"})");
+  EXPECT_EQ(chat_template_digest(**open(folder.path())), sha256("{{ p }}"));
+  const ScratchFolder other;
+  const std::string key = testing::gguf_key("tokenizer.chat_template", 8, testing::gguf_string("{{ g }}"));
+  other.write("m.gguf", testing::gguf_file(testing::gguf_start(0, 1) + key, ""));
+  EXPECT_EQ(chat_template_digest(**open(other.path())), sha256("{{ g }}"));
+}
+
+// Files that the record does not name do not count, but what it says of their meaning does.
+TEST(Lock, AnotherTemplateOrGenerationConfigIsTold) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  folder.write("generation_config.json", R"({"temperature":  0.6})");
+  folder.write("tokenizer_config.json", R"({"chat_template":"{{ a }}"})");
+  LockRecord lock = record();
+  lock.chat_template_sha256 = sha256("{{ a }}");
+  EXPECT_TRUE(held(folder, lock, false).empty());
+  folder.write("chat_template.jinja", "{{ b }}");  // comes before the locked one
+  Findings findings = held(folder, lock, false);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].where, "chat_template.jinja");
+  EXPECT_NE(findings[0].message.find(sha256("{{ b }}")), std::string::npos) << findings[0].message;
+  folder.write("generation_config.json", R"({"temperature":0.7})");
+  findings = held(folder, lock, false);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[1].where, "generation_config.json");
+  EXPECT_EQ(findings[1].level, FindingLevel::kError);
+  // A file that is told as such is not told twice.
+  lock.files.push_back({"generation_config.json", 3, {}});
+  lock.files.push_back({"chat_template.jinja", 3, {}});
+  EXPECT_EQ(held(folder, lock, false).size(), 2u);
+}
+
+TEST(Lock, WhatTheRecordDoesNotSayIsNotHeldAgainstAnything) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  folder.write("generation_config.json", R"({"temperature":0.7})");
+  folder.write("chat_template.jinja", "{{ b }}");
+  LockRecord lock = record();
+  lock.generation_config = Json();
+  EXPECT_TRUE(held(folder, lock, false).empty());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "artifact/lock.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "tests/testing/golden.h"
@@ -80,6 +81,7 @@ TEST_F(Store, ModelIsOpenedInPlace) {
   EXPECT_EQ(artifact->files()[3].role, FileRole::kGenerationConfig);
   EXPECT_EQ(artifact->files()[4].role, FileRole::kLicense);
   EXPECT_EQ(artifact->text_file(artifact->files()[2].path).value_or(""), "{{ .Prompt }}");
+  EXPECT_EQ(artifact->files()[2].path, "blobs/sha256-" + artifact->files()[2].sha256);
   EXPECT_EQ(ids(deep_findings(*artifact)), "");
 }
 
@@ -151,6 +153,26 @@ TEST_F(Store, ALockRecordOfAnotherModelIsHeldAgainstIt) {
   const auto artifact = open("ollama:tiny", {.lock = lock});
   ASSERT_TRUE(artifact) << artifact.error().describe();
   EXPECT_EQ(ids((*artifact)->findings()), "LOCK_MISMATCH ");
+  ASSERT_TRUE((*artifact)->lock());
+  EXPECT_EQ((*artifact)->lock()->repo, "org/m");
+}
+
+// A record of the store's own blobs: those files are found where the store keeps them.
+TEST_F(Store, ALockRecordOfItsBlobsIsHeldAgainstTheirContent) {
+  const std::string text = model(), digest = sha256_hex(std::as_bytes(std::span(text)));
+  put_manifest(layer("model", text));
+  const auto held = [&](const std::string& sha256) {
+    const std::string lock = (store_.path() / "x.lock").string();
+    EXPECT_TRUE(write_file(lock, R"({"schema":"plimsoll.lock/1","repo":"org/m","commit":")" +
+                                     std::string(40, 'a') + R"(","files":[{"path":"blobs/sha256-)" + digest +
+                                     R"(","bytes":)" + std::to_string(text.size()) + R"(,"sha256":")" +
+                                     sha256 + R"("}]})"));
+    const auto artifact = open("ollama:tiny", {.lock = lock, .checks_digests = true});
+    EXPECT_TRUE(artifact);
+    return artifact ? ids((*artifact)->findings()) : "";
+  };
+  EXPECT_EQ(held(digest), "");
+  EXPECT_EQ(held(std::string(64, 'b')), "LOCK_MISMATCH ");
 }
 
 TEST_F(Store, ABlobOfOtherContentIsFoundByReadingIt) {

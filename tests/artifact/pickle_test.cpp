@@ -53,6 +53,35 @@ TEST(Zip, EveryCutAndDamageEndsWell) {
     }
 }
 
+// Of a file on a hub only the end is here: it says the same as the whole file.
+TEST(Zip, TheEndAloneSaysWhereTheDirectoryIs) {
+  using testing::le32;
+  using testing::le64;
+  const std::string ones(4, '\xff');
+  const std::string before(100'000, 'x'), directory(92, 'd');
+  const std::string wide = "PK\x06\x06" + le64(44) + le32(0) + le32(0) + le32(0) + le64(2) + le64(2) +
+                           le64(directory.size()) + le64(before.size());
+  const std::string locator = "PK\x06\x07" + le32(0) + le64(before.size() + directory.size()) + le32(1);
+  const std::string end = "PK\x05\x06" + ones + ones + ones + ones + std::string(2, '\0');
+  const std::string plain_end = std::string("PK\x05\x06\0\0\0\0\2\0\2\0", 12) +
+                                le32(static_cast<std::uint32_t>(directory.size())) +
+                                le32(static_cast<std::uint32_t>(before.size())) + std::string(2, '\0');
+  const auto from = [](const std::string& file, std::size_t tail) {
+    return find_zip_directory(std::as_bytes(std::span(file).last(std::min(tail, file.size()))), file.size());
+  };
+  for (const std::string& file : {before + directory + wide + locator + end, before + directory + plain_end})
+    for (const std::size_t tail : {file.size(), kZipTail, std::size_t{120}}) {
+      const auto found = from(file, tail);
+      ASSERT_TRUE(found) << tail;
+      EXPECT_EQ(found->offset, before.size());
+      EXPECT_EQ(found->bytes, directory.size());
+      EXPECT_EQ(found->count, 2U);
+    }
+  EXPECT_EQ(from(before + directory + wide + locator + end, 50)->offset,
+            0xFFFFFFFF);  // the wide one is not in it
+  EXPECT_FALSE(from(before, kZipTail));
+}
+
 TEST(Pickle, OnlyWeightsAreListedNotLoaded) {
   const MadeFolder folder;
   folder.put("config.json", "{}");

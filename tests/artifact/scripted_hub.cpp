@@ -12,6 +12,11 @@
 #include <fstream>
 
 namespace plimsoll::testing {
+namespace {
+
+constexpr std::string_view kClose = "Connection: close\r\n";
+
+}  // namespace
 
 std::string AskedRequest::header(const std::string& name) const {
   std::string lines = head;
@@ -24,7 +29,7 @@ std::string AskedRequest::header(const std::string& name) const {
 }
 
 std::string http_answer(int status, const std::vector<std::string>& headers, const std::string& body) {
-  std::string text = "HTTP/1.1 " + std::to_string(status) + " X\r\nConnection: close\r\n";
+  std::string text = "HTTP/1.1 " + std::to_string(status) + " X\r\n" + std::string(kClose);
   bool has_length = false;
   for (const std::string& line : headers) {
     text += line + "\r\n";
@@ -32,6 +37,11 @@ std::string http_answer(int status, const std::vector<std::string>& headers, con
   }
   if (!has_length) text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   return text + "\r\n" + body;
+}
+
+std::string kept_open(std::string answer) {
+  answer.erase(answer.find(kClose), kClose.size());
+  return answer;
 }
 
 ScriptedHub::ScriptedHub(Script script) : script_(std::move(script)) {
@@ -49,6 +59,7 @@ ScriptedHub::ScriptedHub(Script script) : script_(std::move(script)) {
 
 ScriptedHub::~ScriptedHub() {
   ::shutdown(listener_, SHUT_RDWR);
+  if (const int connection = open_connection_; connection >= 0) ::shutdown(connection, SHUT_RDWR);
   thread_.join();
   ::close(listener_);
 }
@@ -57,17 +68,22 @@ void ScriptedHub::serve() {
   while (true) {
     const int connection = ::accept(listener_, nullptr, nullptr);
     if (connection < 0) return;
-    answer(connection);
+    ++num_connections_;
+    open_connection_ = connection;
+    while (answer(connection)) {
+    }
+    open_connection_ = -1;
     ::close(connection);
   }
 }
 
-void ScriptedHub::answer(int connection) {
+// True when the connection stays open.
+bool ScriptedHub::answer(int connection) {
   std::string head;
   char buffer[4096];
   while (head.find("\r\n\r\n") == std::string::npos) {
     const ssize_t got = ::recv(connection, buffer, sizeof(buffer), 0);
-    if (got <= 0) return;
+    if (got <= 0) return false;
     head.append(buffer, static_cast<std::size_t>(got));
   }
   AskedRequest request;
@@ -83,9 +99,10 @@ void ScriptedHub::answer(int connection) {
   if (request.method == "HEAD") text.resize(text.find("\r\n\r\n") + 4);
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t put = ::send(connection, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-    if (put <= 0) return;
+    if (put <= 0) return false;
     sent += static_cast<std::size_t>(put);
   }
+  return text.find(kClose) == std::string::npos;
 }
 
 artifact::HubSettings ScriptedHub::settings(const std::string& cache) const {

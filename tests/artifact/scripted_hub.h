@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hub on the loopback for tests: answers each request with what a function says, one connection per
-// request, and keeps what was asked. Tests only; joins its thread when it ends.
+// A hub on the loopback for tests: answers each request with what a function says, one connection after the
+// other, and keeps what was asked. Tests only; joins its thread when it ends.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -22,6 +23,8 @@ struct AskedRequest {
 /// A whole answer: "HTTP/1.1 STATUS", the header lines given, Content-Length unless `headers` has one, the
 /// body.
 std::string http_answer(int status, const std::vector<std::string>& headers, const std::string& body);
+/// The same answer, with its connection kept open for the next request.
+std::string kept_open(std::string answer);
 
 class ScriptedHub {
  public:
@@ -35,16 +38,18 @@ class ScriptedHub {
   /// Settings that ask this hub, with an own cache folder and no long waits.
   artifact::HubSettings settings(const std::string& cache) const;
   std::vector<AskedRequest> requests() const;
+  int num_connections() const { return num_connections_; }
   int count(const std::string& method, const std::string& part_of_path) const;
 
  private:
   void serve();
-  void answer(int connection);
+  bool answer(int connection);
 
   Script script_;
   int listener_ = -1, port_ = 0;
   mutable std::mutex mutex_;
   std::vector<AskedRequest> requests_;
+  std::atomic<int> num_connections_ = 0, open_connection_ = -1;
   std::thread thread_;
 };
 

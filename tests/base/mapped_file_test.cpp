@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 namespace plimsoll {
 namespace {
@@ -26,6 +28,42 @@ TEST_F(Folder, WritesAndReadsBack) {
   ASSERT_TRUE(write_file(at("a"), "two"));
   EXPECT_EQ(read_file(at("a")).value(), "two");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_), {}), 1);  // no temporary is left
+}
+
+TEST_F(Folder, AFileThatIsThereKeepsItsMode) {
+  ASSERT_TRUE(write_file(at("secret"), "one"));
+  ASSERT_EQ(::chmod(at("secret").c_str(), 0600), 0);
+  ASSERT_TRUE(write_file(at("secret"), "two"));
+  struct stat status{};
+  ASSERT_EQ(::stat(at("secret").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+}
+
+// What another user of a shared folder puts in the place of the temporary file is not written through.
+TEST_F(Folder, ALinkThatWaitsForTheTemporaryFileIsNotFollowed) {
+  ASSERT_TRUE(write_file(at("victim"), "precious"));
+  std::filesystem::create_symlink(at("victim"), at("a.partial." + std::to_string(::getpid())));
+  ASSERT_TRUE(write_file(at("a"), "x"));
+  EXPECT_EQ(read_file(at("victim")).value(), "precious");
+}
+
+TEST_F(Folder, SeveralMayWriteOneFileAtOnce) {
+  std::vector<std::thread> writers;
+  std::atomic<int> failed = 0;
+  for (int i = 0; i < 8; ++i)
+    writers.emplace_back([&] {
+      for (int j = 0; j < 50; ++j) failed += write_file(at("tag"), std::string(100, 'x')) ? 0 : 1;
+    });
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(read_file(at("tag")).value(), std::string(100, 'x'));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_), {}), 1);
+}
+
+TEST_F(Folder, ThePlaceThatWasGivenIsNamed) {
+  const auto written = write_file("/nope/x", "");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().where, "/nope/x");
 }
 
 TEST_F(Folder, ALinkIsFollowedNotReplaced) {

@@ -96,6 +96,20 @@ TEST(Licenses, TheTitleSpeaksNotWhatTheTextMentions) {
   EXPECT_EQ(
       id("GNU LESSER GENERAL PUBLIC LICENSE\n Version 3\n ... version 3 of the GNU General Public License"),
       "lgpl-3.0");
+  EXPECT_EQ(
+      id("GNU LIBRARY GENERAL PUBLIC LICENSE\n Version 2, June 1991\n ... the ordinary GNU General Public "
+         "License, version 2"),
+      "lgpl");
+  EXPECT_EQ(id("EXAONE AI Model License Agreement 1.1 - NC"), "exaone");
+  EXPECT_EQ(id("EXAONE AI Model License Agreement 2.0\n ... since and once"), "");
+}
+
+// A reading that cannot be looked up is an opinion.
+TEST(Licenses, SourcesAreAddresses) {
+  for (const LicenseFacts& row : all_licenses()) {
+    EXPECT_TRUE(row.source.starts_with("https://")) << row.id << ": " << row.source;
+    EXPECT_EQ(row.date.size(), 10U) << row.id;
+  }
 }
 
 }  // namespace

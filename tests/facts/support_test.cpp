@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -54,7 +55,9 @@ TEST(Support, NoRowIsUnknown) {
     EXPECT_EQ(support.status, SupportStatus::kUnknown) << to_string(engine);
     EXPECT_EQ(support.multimodal, std::nullopt);
     EXPECT_TRUE(support.since.empty());
-    EXPECT_FALSE(support.source.empty());
+    const bool is_examined = engine != ServingEngine::kOllama;
+    EXPECT_TRUE(!is_examined || support.source.starts_with("https://")) << support.source;
+    EXPECT_TRUE(support.source.ends_with("2026-11-29")) << support.source;
   }
   EXPECT_EQ(status(ServingEngine::kOllama, "LlamaForCausalLM"), "unknown");
 }
@@ -66,6 +69,25 @@ TEST(Support, QuantizedWeights) {
   EXPECT_EQ(reads_quantization(ServingEngine::kLlamaCpp, "gguf"), true);
   EXPECT_EQ(reads_quantization(ServingEngine::kLlamaCpp, "awq"), false);
   EXPECT_EQ(reads_quantization(ServingEngine::kNim, "awq"), std::nullopt);
+}
+
+TEST(Support, LlamaCppKnowsItsOwnNames) {
+  for (const char* name : {"gemma3", "phi3", "gpt-oss", "qwen3moe", "deepseek2", "llama", "bert"})
+    EXPECT_EQ(to_string(support_of_gguf(ServingEngine::kLlamaCpp, name).status), "supported") << name;
+  for (const char* name : {"clip", "nobodys", ""})
+    EXPECT_EQ(to_string(support_of_gguf(ServingEngine::kLlamaCpp, name).status), "unknown") << name;
+  EXPECT_EQ(to_string(support_of_gguf(ServingEngine::kVllm, "gemma3").status), "unknown");
+  const auto names = gguf_architectures();
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+}
+
+TEST(Support, ClassesThatLlamaCppReadsByTheirProjector) {
+  for (const char* name : {"Lfm2VlForConditionalGeneration", "Idefics3ForConditionalGeneration",
+                           "SmolVLMForConditionalGeneration", "Granite4VisionForConditionalGeneration"}) {
+    const auto support = support_of(ServingEngine::kLlamaCpp, name, "");
+    EXPECT_EQ(to_string(support.status), "supported") << name;
+    EXPECT_EQ(support.multimodal, true) << name;
+  }
 }
 
 // llama.cpp's converter reads these; what it does not, no folder of its kind can become a GGUF file.

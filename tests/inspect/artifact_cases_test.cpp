@@ -97,7 +97,10 @@ void expect_case(const Json& test, const Report& report) {
       is_found |= finding.id == code && to_string(finding.level) == severity;
     EXPECT_TRUE(is_found) << "wanted " << severity << " " << code << ", found\n" << all_of(report.findings);
   }
-  for (const auto& finding : report.findings) EXPECT_FALSE(finding.where.empty()) << finding.id;
+  for (const auto& finding : report.findings) {
+    EXPECT_FALSE(finding.where.empty()) << finding.id;
+    EXPECT_TRUE(finding.level == FindingLevel::kInfo || !finding.fix.empty()) << finding.id << " has no fix";
+  }
   expect_facts(test["facts"], report);
 }
 

@@ -44,6 +44,18 @@ TEST(Claims, InProse) {
   EXPECT_EQ(text("Fine-tuned with LoRA (20M trainable parameters). It has 7B parameters."),
             "total=7000000000");
   EXPECT_EQ(text("48 layers, 24 heads, version 2.5, 2026-11-29"), "");
+  // Lists and tables: what the last of a list counts, and the heading of a column, hold for each.
+  EXPECT_EQ(text("available in three size: 135M, 360M, and 1.7B parameters. They run on-device."),
+            "total=135000000 total=360000000 total=1700000000");
+  EXPECT_EQ(text("models of 7B or 13B parameters"), "total=7000000000 total=13000000000");
+  EXPECT_EQ(text("It comes as 180B, 6B active."), "active=6000000000");
+  EXPECT_EQ(text("| **Model** | **#Total Params** | **#Activated Params** | **Context Length** |\n"
+                 "| :---: | :---: | :---: | :---: |\n| R1-Zero | 671B | 37B | 128K |\n\n| 671B | 37B |\n"),
+            "total=671000000000 active=37000000000 context=131072");
+  EXPECT_EQ(text("Name | Params | Tokens\n---|---|---\nText only | 8B | 15T+\nText only | 70B | 15T+\n"),
+            "total=8000000000 total=70000000000");
+  EXPECT_EQ(text("a model with 2B parameters was trained on 2 trillion tokens, the 9B model on 8 trillion"),
+            "total=2000000000");
   EXPECT_EQ(text(std::string(200'000, '9')), "");
   EXPECT_LE(claims_in_text([] {
               std::string many;
@@ -80,8 +92,24 @@ TEST(Claims, AgreeWithinTheirRounding) {
   EXPECT_FALSE(agrees(large, 125'743'653'760));
 }
 
-Report with_card(const std::string& text) {
-  ModelFolder folder;
+// One digit says a factor of two at most: what half a unit or a cut makes of it.
+TEST(Claims, OfOneDigit) {
+  const Claim million{Kind::kContext, 1 << 20, 1 << 20, "1M"};
+  EXPECT_FALSE(agrees(million, 4'096));
+  EXPECT_FALSE(agrees(million, 262'144));
+  EXPECT_TRUE(agrees(million, 1'010'000));
+  const Claim billion{Kind::kTotal, 1'000'000'000, 1'000'000'000, "1B"};
+  EXPECT_TRUE(agrees(billion, 1'235'814'400));
+  EXPECT_FALSE(agrees(billion, 400'000'000));
+  EXPECT_FALSE(agrees(billion, 1'720'574'976));
+  const Claim two{Kind::kTotal, 2'000'000'000, 1'000'000'000, "2B"};
+  EXPECT_TRUE(agrees(two, 2'614'341'888));
+  const Claim seven{Kind::kTotal, 7'000'000'000, 1'000'000'000, "7B"};
+  EXPECT_FALSE(agrees(seven, 6'400'000'000));
+}
+
+Report with_card(const std::string& text, const std::string& name = "model") {
+  ModelFolder folder(name);
   folder.write("config.json", kSmallLlama).write("README.md", "---\nlicense: mit\n---\n" + text);
   return folder.inspected();
 }
@@ -108,6 +136,22 @@ TEST(CardChecks, ADifferenceIsTold) {
   EXPECT_NE(total->message.find(std::to_string(*report.parameters.total)), std::string::npos);
   ASSERT_NE(finding_of(report, "CARD_CONTEXT"), nullptr);
   EXPECT_NE(finding_of(report, "CARD_CONTEXT")->message.find("2048"), std::string::npos);
+}
+
+// Cards of families: the sizes of the others are no fault of this one.
+TEST(CardChecks, OtherModelsOfACard) {
+  const auto level = [](const Report& report) {
+    const auto* finding = finding_of(report, "CARD_TOTAL");
+    return finding ? std::string(to_string(finding->level)) : std::string("none");
+  };
+  EXPECT_EQ(level(with_card("Available in three sizes: 135M, 360M, and 1.7B parameters.")), "info");
+  EXPECT_EQ(level(with_card("It beats the best of 405B parameters. Others have 70B parameters.")), "info");
+  EXPECT_EQ(level(with_card("This model has 405B parameters. Others have 70B parameters.")), "warning");
+  EXPECT_EQ(level(with_card("Tiny-2 has 405B parameters. Others have 70B parameters.", "Tiny-2")), "warning");
+  EXPECT_EQ(level(with_card("Tiny-2-Large has 405B parameters.", "Tiny-2")), "warning");  // the only one
+  // The name says the size that the files have (a small llama of 225,856 parameters).
+  EXPECT_EQ(level(with_card("A larger one has 405B parameters.", "Tiny-0.2M")), "none");
+  EXPECT_EQ(level(with_card("This model has 405B parameters.", "Tiny-0.2M")), "warning");
 }
 
 TEST(CardChecks, LessContextThanTheFilesAllowIsNoFault) {

@@ -46,15 +46,37 @@ TEST(Declarations, FiguresThatCannotBe) {
 }
 
 TEST(Declarations, WhyBytesAreNotKnown) {
-  for (const char* quantization :
-       {R"({"quant_method":"bitsandbytes","load_in_4bit":true})", R"({"quant_method":"aqlm"})",
-        R"({"quant_method":"nobodys"})", R"({"quant_method":"torchao","quant_type":"int4_weight_only"})"}) {
+  for (const char* quantization : {R"({"quant_method":"aqlm"})", R"({"quant_method":"nobodys"})",
+                                   R"({"quant_method":"torchao","quant_type":"int4_weight_only"})"}) {
     const Report report = declaring(quantization);
     EXPECT_EQ(report.weights.bytes, std::nullopt) << quantization;
     EXPECT_NE(finding_of(report, "QUANT_UNCOUNTED"), nullptr) << quantization;
   }
   EXPECT_EQ(finding_of(declaring(R"({"quant_method":"awq","bits":4,"group_size":128})"), "QUANT_UNCOUNTED"),
             nullptr);
+}
+
+// gpt2 and its age: no dtype is named, and the files have 32 bits.
+TEST(Declarations, ADtypeThatNobodyNames) {
+  for (const char* dtype : {"", R"(,"torch_dtype":"auto")", R"(,"dtype":null)"}) {
+    std::string text(kSmallLlama);
+    text = text.substr(0, text.find(R"(,"torch_dtype")")) + dtype + "}";
+    ModelFolder folder;
+    folder.write("config.json", text);
+    const Report report = folder.inspected();
+    ASSERT_TRUE(report.weights.bytes.has_value()) << dtype;
+    const Json document = to_json(report);
+    const Json& basis = document["basis"]["/weights/bytes"];
+    EXPECT_EQ(basis["kind"], Json("assumed")) << dtype;
+    EXPECT_EQ(basis["low"], Json(*report.parameters.total * 2));
+    EXPECT_EQ(basis["high"], Json(*report.parameters.total * 4));
+    const auto* finding = finding_of(report, "DTYPE_ASSUMED");
+    ASSERT_NE(finding, nullptr) << dtype;
+    EXPECT_EQ(finding->level, FindingLevel::kInfo);
+  }
+  const Report stated = declaring("null");
+  EXPECT_EQ(finding_of(stated, "DTYPE_ASSUMED"), nullptr);
+  EXPECT_EQ(to_json(stated)["basis"]["/weights/bytes"]["kind"], Json("formula"));
 }
 
 TEST(Declarations, WhereNumbersAreNotExactTheBasisSaysSo) {
@@ -119,6 +141,64 @@ TEST(Declarations, ValuesOfAnotherType) {
   ModelFolder sound;
   sound.write("config.json", kSmallLlama);
   EXPECT_EQ(finding_of(sound.inspected(), "CFG_TYPE"), nullptr);
+}
+
+// Of two declarations one is wrong, whichever engines take.
+TEST(Declarations, TwoThatDisagree) {
+  const auto differ = [](const std::string& config_member, const char* file, const char* text) {
+    ModelFolder folder;
+    std::string config(kSmallLlama);
+    config.pop_back();
+    folder.write("config.json", config + config_member + "}");
+    if (*file) folder.write(file, text);
+    const Report report = folder.inspected();
+    const auto* finding = finding_of(report, "QUANT_DECLARATIONS_DIFFER");
+    if (finding) {
+      EXPECT_EQ(finding->level, FindingLevel::kWarning);
+      EXPECT_FALSE(finding->fix.empty());
+    }
+    return finding ? finding->where : std::string();
+  };
+  const char* nvfp4 =
+      R"({"quantization":{"quant_algo":"NVFP4","group_size":16,"exclude_modules":["lm_head"]}})";
+  const char* fp8 = R"(,"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]})";
+  EXPECT_EQ(differ(fp8, "hf_quant_config.json", nvfp4), "hf_quant_config.json: /quantization");
+  EXPECT_EQ(differ(R"(,"quantization_config":{"quant_method":"modelopt","quant_algo":"NVFP4"})",
+                   "hf_quant_config.json", nvfp4),
+            "");
+  EXPECT_EQ(differ(R"(,"quantization_config":{"quant_method":"gptq","bits":4,"group_size":128})",
+                   "quantize_config.json", R"({"bits":4,"group_size":32})"),
+            "quantize_config.json");
+  EXPECT_EQ(differ(R"(,"quantization_config":{"quant_method":"awq","bits":4,"group_size":128},
+                   "compression_config":{"config_groups":{"g":{"targets":["Linear"],
+                   "weights":{"num_bits":8,"type":"int"}}}})",
+                   "", ""),
+            "config.json: /compression_config");
+  EXPECT_EQ(differ(fp8, "", ""), "");
+}
+
+// AutoGPTQ and AutoAWQ write a file of their own; some repositories have nothing else.
+TEST(Declarations, OfAQuantizersOwnFile) {
+  ModelFolder gptq, awq, plain;
+  gptq.write("config.json", kSmallLlama).write("quantize_config.json", R"({"bits":4,"group_size":32})");
+  awq.write("config.json", kSmallLlama)
+      .write("quant_config.json", R"({"w_bit":4,"q_group_size":32,"zero_point":true,"version":"GEMM"})");
+  plain.write("config.json", kSmallLlama);
+  for (const auto& [folder, method] : {std::pair(&gptq, "gptq"), std::pair(&awq, "awq")}) {
+    const Report report = folder->inspected();
+    EXPECT_EQ(report.weights.quantization["method"], Json(method));
+    EXPECT_EQ(report.weights.quantization["bits"], Json(4));
+    EXPECT_EQ(report.weights.quantization["group_size"], Json(32));
+    ASSERT_TRUE(report.weights.bytes.has_value());
+    EXPECT_LT(*report.weights.bytes, *plain.inspected().weights.bytes);
+    const auto* finding = finding_of(report, "QUANT_UNDECLARED");
+    ASSERT_NE(finding, nullptr);
+    EXPECT_NE(finding->fix.find(method), std::string::npos);
+  }
+  EXPECT_EQ(finding_of(plain.inspected(), "QUANT_UNDECLARED"), nullptr);
+  ModelFolder broken;
+  broken.write("config.json", kSmallLlama).write("quantize_config.json", "{");
+  EXPECT_NE(finding_of(broken.inspected(), "QUANT_JSON"), nullptr);
 }
 
 }  // namespace

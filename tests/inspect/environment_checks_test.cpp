@@ -115,6 +115,24 @@ TEST(EnvironmentChecks, AnOldDriverAndASmallHost) {
   for (const Json& row : rows.items()) EXPECT_FALSE(row["need"].is_null());
 }
 
+TEST(EnvironmentChecks, AMachineWithoutAGpu) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama);
+  Report report = folder.inspected();
+  const auto artifact = artifact::open(folder.path());
+  ASSERT_TRUE(artifact);
+  const Options options;
+  const Subject subject{**artifact, options, "config.json", "", (*artifact)->config()};
+  Surroundings around;
+  around.origin = "this machine";
+  around.is_machine = true;
+  environment_json(subject, around, report);
+  const auto* finding = finding_of(report, "ENV_GPU_NONE");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->level, FindingLevel::kWarning);
+  EXPECT_FALSE(finding->fix.empty());
+}
+
 TEST(EnvironmentChecks, ThisMachineIsRead) {
   const Surroundings here = surroundings_here(".");
   EXPECT_TRUE(here.is_machine);

@@ -28,7 +28,7 @@ std::int64_t explained(const Report& report) {
 }
 
 TEST(HubTotal, IsThePublishedOneOrNotTold) {
-  std::size_t equal = 0, untold = 0;
+  std::size_t equal = 0, in_part = 0, untold = 0;
   for (const PublishedRow& row : published_rows()) {
     const std::string& use = row.cells.at("truth_use");
     const auto hub = row.number("params_hub");
@@ -46,9 +46,16 @@ TEST(HubTotal, IsThePublishedOneOrNotTold) {
     }
     EXPECT_EQ(report->parameters.hub_total, hub);
     EXPECT_EQ(explained(*report), *hub);
+    const auto causes = causes_of(*report);
+    EXPECT_EQ(causes.contains("unexplained"), finding_of(*report, "HUB_TOTAL_UNEXPLAINED") != nullptr);
+    if (causes.contains("unexplained")) {
+      std::cout << row.model() << ": " << causes.at("unexplained") << " unexplained\n";
+      ++in_part;
+      continue;
+    }
     ++equal;
   }
-  if (equal + untold == 0) GTEST_SKIP() << "PLIMSOLL_GOLDEN names no full set";
+  if (equal + in_part + untold == 0) GTEST_SKIP() << "PLIMSOLL_GOLDEN names no full set";
   EXPECT_GE(equal, 60U);
 }
 
@@ -77,6 +84,21 @@ TEST(HubTotal, IdsOfTheCatalogueHaveTheirCauses) {
     EXPECT_EQ(explained(*report), *report->parameters.hub_total);
     EXPECT_NE(to_json(*report).at_pointer("/basis")["/parameters/hub_total"]["source"].as_string(), nullptr);
   }
+}
+
+// Causes that are known stay, with the rest named beside them.
+TEST(HubTotal, WhatIsExplainedInPart) {
+  const auto report = inspect("zai-org/GLM-5.2");
+  ASSERT_TRUE(report) << report.error().describe();
+  const auto causes = causes_of(*report);
+  ASSERT_TRUE(causes.contains("mtp"));
+  EXPECT_EQ(causes.at("mtp"), 9'952'920'320);
+  ASSERT_TRUE(causes.contains("unexplained"));
+  EXPECT_LT(causes.at("unexplained"), 50'000'000);
+  EXPECT_EQ(explained(*report), *report->parameters.hub_total);
+  const auto* finding = finding_of(*report, "HUB_TOTAL_UNEXPLAINED");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->message.find("9,952,920,320"), std::string::npos) << finding->message;
 }
 
 TEST(HubTotal, AnotherConfigTakesNoPublishedTotal) {

@@ -19,16 +19,19 @@ Report with(const std::string& front_matter, const std::string& license_text = "
   return folder.inspected();
 }
 
+Json license_of(const Report& report) {
+  return to_json(report)["model"]["license"];
+}
+
 TEST(LicenseChecks, TermsOfTheCard) {
   const Report report = with("language:\n- en\nlicense: apache-2.0  # ours\ntags: [a, b]\n");
-  const Json license = license_json(report);
+  const Json license = license_of(report);
   EXPECT_EQ(license["id"], Json("apache-2.0"));
   EXPECT_EQ(license["commercial_use"], Json("yes"));
   EXPECT_EQ(license["redistribution"], Json("yes"));
   EXPECT_EQ(license["derivatives"], Json("yes"));
   EXPECT_TRUE(license["gated"].is_null());  // a card alone does not tell that it is open
   EXPECT_EQ(finding_of(report, "LICENSE_CONDITIONS"), nullptr);
-  EXPECT_EQ(to_json(report)["model"]["license"], license);
 }
 
 TEST(LicenseChecks, NonCommercialAndConditional) {
@@ -38,50 +41,50 @@ TEST(LicenseChecks, NonCommercialAndConditional) {
   const Report llama = with("license: llama3.1\nextra_gated_prompt: >-\n  Read this\n  first\n");
   ASSERT_NE(finding_of(llama, "LICENSE_CONDITIONS"), nullptr);
   EXPECT_EQ(finding_of(llama, "LICENSE_CONDITIONS")->level, FindingLevel::kInfo);
-  EXPECT_EQ(license_json(llama)["gated"], Json(true));
+  EXPECT_EQ(license_of(llama)["gated"], Json(true));
   EXPECT_NE(finding_of(llama, "LICENSE_CONDITIONS")->message.find("700 million"), std::string::npos);
 }
 
 TEST(LicenseChecks, TheNameBesideOther) {
   const Report research = with("license: other\nlicense_name: \"qwen-research\"\nlicense_link: LICENSE\n");
-  EXPECT_EQ(license_json(research)["id"], Json("qwen-research"));
-  EXPECT_EQ(license_json(research)["commercial_use"], Json("no"));
+  EXPECT_EQ(license_of(research)["id"], Json("qwen-research"));
+  EXPECT_EQ(license_of(research)["commercial_use"], Json("no"));
   const Report community = with("license: other\nlicense_name: qwen-community-1.0\n");
-  EXPECT_EQ(license_json(community)["id"], Json("qwen-community-1.0"));
-  EXPECT_TRUE(license_json(community)["commercial_use"].is_null());
+  EXPECT_EQ(license_of(community)["id"], Json("qwen-community-1.0"));
+  EXPECT_TRUE(license_of(community)["commercial_use"].is_null());
   EXPECT_NE(finding_of(community, "LICENSE_UNKNOWN"), nullptr);
   const Report own = with("license: other\nlicense_name: house-rules-7\n");
-  EXPECT_EQ(license_json(own)["id"], Json("house-rules-7"));
+  EXPECT_EQ(license_of(own)["id"], Json("house-rules-7"));
   ASSERT_NE(finding_of(own, "LICENSE_UNKNOWN"), nullptr);
   EXPECT_NE(finding_of(own, "LICENSE_UNKNOWN")->message.find("house-rules-7"), std::string::npos);
 }
 
 TEST(LicenseChecks, OfSeveralLicensesTheStrictestIsKeptTo) {
   const Report list = with("license:\n- mit\n- cc-by-nc-4.0\n");
-  EXPECT_EQ(license_json(list)["id"], Json("cc-by-nc-4.0"));
-  EXPECT_EQ(license_json(list)["commercial_use"], Json("no"));
+  EXPECT_EQ(license_of(list)["id"], Json("cc-by-nc-4.0"));
+  EXPECT_EQ(license_of(list)["commercial_use"], Json("no"));
   EXPECT_NE(finding_of(list, "LICENSE_SEVERAL"), nullptr);
   const Report twice = with("license: cc-by-nc-4.0\nlicense: mit\n");
-  EXPECT_EQ(license_json(twice)["id"], Json("cc-by-nc-4.0"));
+  EXPECT_EQ(license_of(twice)["id"], Json("cc-by-nc-4.0"));
   EXPECT_EQ(finding_of(with("license: mit\n"), "LICENSE_SEVERAL"), nullptr);
 }
 
 TEST(LicenseChecks, ValuesOverSeveralLinesAndNullsAreYaml) {
-  EXPECT_EQ(license_json(with("license: >-\n  apache-2.0\ntags: []\n"))["id"], Json("apache-2.0"));
+  EXPECT_EQ(license_of(with("license: >-\n  apache-2.0\ntags: []\n"))["id"], Json("apache-2.0"));
   for (const char* none : {"license: null\n", "license: ~\n"})
     EXPECT_NE(finding_of(with(none), "LICENSE_MISSING"), nullptr) << none;
 }
 
 TEST(LicenseChecks, WhetherConsentIsAskedForIsNotTheLicencesMatter) {
-  EXPECT_TRUE(license_json(with("license: llama3.1\n"))["gated"].is_null());
+  EXPECT_TRUE(license_of(with("license: llama3.1\n"))["gated"].is_null());
 }
 
 TEST(LicenseChecks, TheFileSpeaksWhereTheCardDoesNot) {
   const Report report = with("license: other\n", kMit);
-  EXPECT_EQ(license_json(report)["id"], Json("mit"));
+  EXPECT_EQ(license_of(report)["id"], Json("mit"));
   ModelFolder bare;
   bare.write("config.json", kSmallLlama).write("LICENSE.txt", kMit);
-  EXPECT_EQ(license_json(bare.inspected())["id"], Json("mit"));
+  EXPECT_EQ(license_of(bare.inspected())["id"], Json("mit"));
 }
 
 TEST(LicenseChecks, CardAndFileDisagree) {
@@ -102,14 +105,14 @@ TEST(LicenseChecks, AbsentIsToldOfACardOnly) {
   bare.write("config.json", kSmallLlama);
   const Report report = bare.inspected();
   EXPECT_EQ(finding_of(report, "LICENSE_MISSING"), nullptr);
-  EXPECT_TRUE(license_json(report)["id"].is_null());
+  EXPECT_TRUE(license_of(report)["id"].is_null());
 }
 
 TEST(LicenseChecks, TheCatalogueKnowsItsModels) {
   const auto report = inspect("meta-llama/Llama-3.1-8B");
   ASSERT_TRUE(report) << report.error().describe();
-  EXPECT_EQ(license_json(*report)["id"], Json("llama3.1"));
-  EXPECT_EQ(license_json(*report)["commercial_use"], Json("conditional"));
+  EXPECT_EQ(license_of(*report)["id"], Json("llama3.1"));
+  EXPECT_EQ(license_of(*report)["commercial_use"], Json("conditional"));
 }
 
 TEST(ModelCard, FrontMatterThatIsNone) {

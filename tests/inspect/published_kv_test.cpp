@@ -106,6 +106,16 @@ void expect_figures(const PublishedRow& row, const Figures& found) {
   }
 }
 
+TEST(PublishedKv, FindingsSayWhatToDo) {
+  for (const PublishedRow& row : published_rows()) {
+    const auto report = inspect(row.config());
+    ASSERT_TRUE(report) << row.model();
+    for (const Finding& finding : report->findings)
+      EXPECT_TRUE(finding.level == FindingLevel::kInfo || !finding.fix.empty())
+          << row.model() << ": " << finding.id << " has no fix";
+  }
+}
+
 TEST(PublishedKv, LayersAndBytesOfEveryConfig) {
   const auto rows = published_rows();
   if (rows.empty()) GTEST_SKIP() << "PLIMSOLL_GOLDEN names no full set";

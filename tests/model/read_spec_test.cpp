@@ -3,6 +3,7 @@
 // and the two spellings of one config.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -234,6 +235,156 @@ TEST(ReadSpec, ReadsFiguresOfAWrapperFromItsTextConfig) {
   ASSERT_TRUE(spec) << spec.error().describe();
   EXPECT_EQ(spec->layers.size(), 32U);
   EXPECT_EQ(spec->model_type, "llava");
+}
+
+// A decoder that has its own figures is no wrapper; an inner object without a name has the outer one's.
+TEST(ReadSpec, WhatStandsUnderAWrappersKeyBesideADecoder) {
+  const auto alone = read_spec(llama_config(), "c");
+  for (const Json& inner : {Json::object({{"a", 1}}), Json::object({{"num_hidden_layers", 3}})}) {
+    const auto beside = read_spec(llama_config({{"text_config", inner}}), "c");
+    ASSERT_TRUE(beside) << beside.error().describe();
+    EXPECT_EQ(beside->layers.size(), 32U);
+  }
+  Json unnamed = llama_config();
+  unnamed.set("architectures", nullptr);
+  unnamed.set("model_type", nullptr);
+  const auto wrapped = read_spec(
+      Json::object({{"architectures", Json(Json::Array{"LlamaForCausalLM"})}, {"text_config", unnamed}}),
+      "c");
+  ASSERT_TRUE(wrapped) << wrapped.error().describe();
+  EXPECT_EQ(count_parameters(*wrapped), count_parameters(*alone));
+}
+
+TEST(ReadSpec, WrappersMayStandAtAnyDepth) {
+  Json config = llama_config();
+  for (int i = 0; i < 60; ++i) config = Json::object({{i % 2 == 0 ? "text_config" : "llm_config", config}});
+  const auto spec = read_spec(config, "c");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->layers.size(), 32U);
+}
+
+// A class that is a language model without a head has none, by its type or by its name.
+TEST(ReadSpec, TextClassesHaveNoHead) {
+  Json bare = llama_config({{"architectures", nullptr}, {"model_type", "qwen2_vl_text"}});
+  const auto has_head = [](const Result<ModelSpec>& spec) {
+    return std::any_of(spec->weights.begin(), spec->weights.end(),
+                       [](const Weight& weight) { return weight.group == WeightGroup::kHead; });
+  };
+  EXPECT_FALSE(has_head(read_spec(bare, "c")));
+  const Json wrapped = Json::object({{"architectures", Json(Json::Array{"Qwen2VLForConditionalGeneration"})},
+                                     {"model_type", "qwen2_vl"},
+                                     {"text_config", bare}});
+  EXPECT_TRUE(has_head(read_spec(wrapped, "c")));
+  bare.set("architectures", Json(Json::Array{"Qwen2VLTextModel"}));
+  const auto named = read_spec(bare, "c");
+  ASSERT_TRUE(named) << named.error().describe();
+  EXPECT_FALSE(has_head(named));
+}
+
+// Who says that the head is the embedding differs from wrapper to wrapper.
+TEST(ReadSpec, TiesAreSaidByTheWrapperTheTextOrNobody) {
+  struct Case {
+    const char *architecture, *type;
+    bool wrapper, text, is_tied;
+  };
+  for (const Case& test : {Case{"LlavaForConditionalGeneration", "llava", true, false, true},
+                           Case{"LlavaForConditionalGeneration", "llava", false, true, false},
+                           Case{"Blip2ForConditionalGeneration", "blip-2", true, false, false},
+                           Case{"Blip2ForConditionalGeneration", "blip-2", false, true, true},
+                           Case{"VoxtralForConditionalGeneration", "voxtral", true, true, false}}) {
+    const Json config = Json::object({{"architectures", Json(Json::Array{test.architecture})},
+                                      {"model_type", test.type},
+                                      {"tie_word_embeddings", test.wrapper},
+                                      {"text_config", llama_config({{"tie_word_embeddings", test.text}})}});
+    const auto spec = read_spec(config, "c");
+    ASSERT_TRUE(spec) << spec.error().describe();
+    EXPECT_EQ(spec->ties_embeddings, test.is_tied) << test.type;
+  }
+}
+
+std::int64_t head_of(const Json& config) {
+  const auto spec = read_spec(config, "c");
+  EXPECT_TRUE(spec) << spec.error().describe();
+  std::int64_t elements = 0;
+  for (const Weight& weight : spec->weights)
+    if (weight.group == WeightGroup::kHead) elements += weight.elements();
+  return elements;
+}
+
+// Heads as transformers builds them: two labels unless the config names others, a bias where tokens are told.
+TEST(ReadSpec, HeadsOfClassifiers) {
+  const auto with = [](const char* architecture) {
+    return llama_config({{"architectures", Json(Json::Array{architecture})}});
+  };
+  EXPECT_EQ(head_of(with("LlamaForSequenceClassification")), 2 * 4096);
+  EXPECT_EQ(head_of(with("LlamaForTokenClassification")), 2 * 4096 + 2);
+  EXPECT_EQ(head_of(with("LlamaForQuestionAnswering")), 2 * 4096 + 2);
+  EXPECT_EQ(head_of(with("Qwen2ForRewardModel")), 4096 * 4096 + 4096 + 4096 + 1);
+  EXPECT_EQ(head_of(with("Qwen2ForProcessRewardModel")), 4096 * 4096 + 4096 + 2 * 4096 + 2);
+  EXPECT_EQ(head_of(with("LlamaModel")), 0);
+  Json seven = with("LlamaForTokenClassification");
+  seven.set("num_labels", 7);
+  EXPECT_EQ(head_of(seven), 7 * 4096 + 7);
+}
+
+// Figures that a config leaves to its class, or writes as null, are told.
+TEST(ReadSpec, SaysWhichFiguresItsClassGave) {
+  Json config = llama_config({{"architectures", Json(Json::Array{"MixtralForCausalLM"})},
+                              {"model_type", "mixtral"},
+                              {"vocab_size", nullptr}});
+  auto spec = read_spec(config, "c");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->assumed, (std::vector<AssumedFigure>{{"vocab_size", 32'000, true}}));
+  EXPECT_TRUE(read_spec(llama_config(), "c")->assumed.empty());
+  const auto bare = parse_json(R"({"architectures":["GPT2LMHeadModel"],"n_layer":2,"vocab_size":9})", "c");
+  spec = read_spec(*bare, "c");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->assumed,
+            (std::vector<AssumedFigure>{{"hidden_size", 768, false}, {"num_attention_heads", 12, false}}));
+}
+
+// What a class assumes where its key is absent, and what a null means. Source: the classes of
+// transformers 5.24.
+TEST(ReadSpec, ClassesAssumeTheirOwnFigures) {
+  const auto read = [](const char* text) {
+    const auto spec = read_spec(*parse_json(text, "c"), "c");
+    EXPECT_TRUE(spec) << spec.error().describe();
+    return *spec;
+  };
+  const auto inner = [](const ModelSpec& spec) { return spec.layers.front().ffn.intermediate_size; };
+  const auto heads = [](const ModelSpec& spec) { return std::get<Attention>(spec.layers.front().mixer); };
+  EXPECT_EQ(inner(read(R"({"architectures":["PhiForCausalLM"],"hidden_size":64,"num_attention_heads":2})")),
+            8192);
+  EXPECT_EQ(
+      inner(read(R"({"architectures":["GPTNeoXForCausalLM"],"hidden_size":64,"num_attention_heads":2})")),
+      24'576);
+  EXPECT_EQ(
+      inner(read(R"({"architectures":["PersimmonForCausalLM"],"hidden_size":64,"num_attention_heads":2})")),
+      16'384);
+  EXPECT_EQ(heads(read(R"({"architectures":["Qwen2MoeForCausalLM"],"num_attention_heads":16})")).kv_heads,
+            16);
+  EXPECT_EQ(heads(read(R"({"architectures":["Llama4ForCausalLM"],"hidden_size":64,"num_attention_heads":8})"))
+                .head_dim,
+            128);
+  EXPECT_EQ(heads(read(R"({"architectures":["SeedOssForCausalLM"],"hidden_size":64,"num_attention_heads":8,
+      "head_dim":null})"))
+                .head_dim,
+            8);
+  EXPECT_EQ(heads(read(R"({"architectures":["FalconForCausalLM"],"multi_query":null})")).kv_heads, 71);
+  const ModelSpec deepseek = read(R"({"architectures":["DeepseekV3ForCausalLM"],"num_hidden_layers":5})");
+  EXPECT_EQ(deepseek.layers[2].ffn.kind, FfnKind::kDense);
+  EXPECT_EQ(deepseek.layers[3].ffn.kind, FfnKind::kMoe);
+}
+
+TEST(ReadSpec, RatiosOfTheWrongTypeAreRefused) {
+  Json ratios = Json(Json::Array{"x", 4, 128});
+  const auto spec = read_spec(Json::object({{"architectures", Json(Json::Array{"DeepseekV4ForCausalLM"})},
+                                            {"num_hidden_layers", 3},
+                                            {"compress_ratios", ratios}}),
+                              "c");
+  ASSERT_FALSE(spec);
+  EXPECT_EQ(spec.error().code, ErrorCode::kMalformed);
+  EXPECT_EQ(spec.error().where, "c: /compress_ratios");
 }
 
 TEST(ReadSpec, WindowsOfMistralAndQwen2) {

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "artifact/content.h"
-#include "artifact/shard_name.h"
 #include "base/units.h"
 
 namespace plimsoll::artifact {
@@ -13,7 +12,6 @@ namespace {
 
 constexpr std::int64_t kMaxSmall = 64 * kMiB;  // what json_file() reads at most
 constexpr std::int64_t kMaxOther = 1 * kMiB;   // other JSON files of the top folder (quantize_config.json)
-constexpr std::string_view kIndex = "model.safetensors.index.json";
 
 bool is_top(const HubFile& file) {
   return file.path.find('/') == std::string::npos;
@@ -42,28 +40,6 @@ bool is_small(const HubFile& file) {
   return false;
 }
 
-std::vector<std::string> top_files(const std::vector<HubFile>& files, std::string_view ending) {
-  std::vector<std::string> names;
-  for (const HubFile& file : files)
-    if (is_top(file) && file.path.ends_with(ending)) names.push_back(file.path);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// All parts of the split set that `name` belongs to, or itself alone.
-std::vector<std::string> set_of(const std::string& name, const std::vector<std::string>& all) {
-  const auto shard = shard_name(name);
-  if (!shard) return {name};
-  std::vector<std::string> set;
-  for (const std::string& other : all)
-    if (const auto part = shard_name(other); part && part->same_set(*shard)) set.push_back(other);
-  return set;
-}
-
 std::vector<std::string> indexed(const Json& index, const std::vector<HubFile>& files) {
   std::set<std::string_view> names;
   for (const auto& [tensor, file] : index["weight_map"].members())
@@ -88,38 +64,17 @@ std::vector<HubFile> small_files(const std::vector<HubFile>& files) {
   return small;
 }
 
-std::string index_file(const std::vector<HubFile>& files) {
-  const auto indices = top_files(files, ".safetensors.index.json");
-  if (indices.empty()) return {};
-  return contains(indices, kIndex) ? std::string(kIndex) : indices.front();
+WeightSet weight_set(const std::vector<HubFile>& files) {
+  std::vector<std::string_view> paths;
+  paths.reserve(files.size());
+  for (const HubFile& file : files) paths.push_back(file.path);
+  std::sort(paths.begin(), paths.end());
+  return choose_weight_set(paths);
 }
 
-WeightFiles weight_files(const std::vector<HubFile>& files, const Json& index) {
-  using enum WeightFiles::Kind;
-  WeightFiles chosen;
-  if (const auto all = top_files(files, ".safetensors"); !all.empty()) {
-    chosen.kind = kSafetensors;
-    chosen.index = index_file(files);
-    if (contains(all, "model.safetensors")) {
-      chosen.taken = {"model.safetensors"};
-      return chosen;
-    }
-    if (!chosen.index.empty()) chosen.taken = indexed(index, files);
-    if (chosen.taken.empty()) chosen.taken = all;
-    return chosen;
-  }
-  if (auto all = top_files(files, ".gguf"); !all.empty()) {
-    chosen.kind = kGguf;
-    std::vector<std::string> models = all;
-    std::erase_if(models, [](const std::string& name) { return name.starts_with("mmproj"); });
-    if (models.empty()) models = all;
-    chosen.taken = set_of(models.front(), models);
-    return chosen;
-  }
-  for (const char* ending : {".bin", ".pt", ".pth", ".ckpt"})
-    for (std::string& name : top_files(files, ending)) chosen.taken.push_back(std::move(name));
-  if (!chosen.taken.empty()) chosen.kind = kPickle;
-  return chosen;
+std::vector<std::string> weight_files(const std::vector<HubFile>& files, const WeightSet& set,
+                                      const Json& index) {
+  return set.index.empty() ? set.files : indexed(index, files);
 }
 
 bool has_tokenizer_file(const std::vector<HubFile>& files) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "artifact/hub/listing.h"
+#include "artifact/weight_set.h"
 #include "base/json.h"
 
 namespace plimsoll::artifact {
@@ -15,16 +16,11 @@ namespace plimsoll::artifact {
 /// Files that describe the model: configs, indexes, tokenizer, templates, processors, licence, card.
 std::vector<HubFile> small_files(const std::vector<HubFile>& files);
 
-struct WeightFiles {
-  std::vector<std::string> taken;  // what a loader reads
-  std::string index;               // the index of a sharded set; empty when there is none
-  enum class Kind { kNone, kSafetensors, kGguf, kPickle } kind = Kind::kNone;
-};
-/// The weights among the top folder's files. `index` is the content of the set's index (null when unknown:
-/// then every file of the kind is taken).
-WeightFiles weight_files(const std::vector<HubFile>& files, const Json& index);
-/// Path of the index of the repository's safetensors files; empty when there is none.
-std::string index_file(const std::vector<HubFile>& files);
+/// The weights that loaders take of these files: as the reader of a local folder chooses them.
+WeightSet weight_set(const std::vector<HubFile>& files);
+/// The files of the set that are there. `index` is the content of the set's index, where it has one.
+std::vector<std::string> weight_files(const std::vector<HubFile>& files, const WeightSet& set,
+                                      const Json& index);
 
 bool has_tokenizer_file(const std::vector<HubFile>& files);
 const HubFile* find_hub_file(const std::vector<HubFile>& files, std::string_view path);

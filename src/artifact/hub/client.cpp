@@ -96,11 +96,12 @@ bool Patience::waits_after(const HttpAnswer& answer) {
   if (answer.fault == Fault::kConnect) most = 1;  // somebody who waits for an answer is told soon
   if (tries_ >= most) return false;
   auto wait = pause_ * (1 << std::min(tries_, 5));
-  if (const auto asked = is_busy ? asked_wait_s(answer) : std::nullopt)
-    wait = std::chrono::seconds(std::min<std::int64_t>(*asked, 86'400));
+  const auto asked = is_busy ? asked_wait_s(answer) : std::nullopt;
+  if (asked) wait = std::chrono::seconds(std::min<std::int64_t>(*asked, 86'400));
   if (wait > left_) return false;
   if (wait >= std::chrono::seconds(2))
-    log_info(fmt::format("the hub asks to wait {} s", wait.count() / 1000));
+    log_info(
+        fmt::format("the hub {} {} s", asked ? "asks to wait" : "is asked again in", wait.count() / 1000));
   std::this_thread::sleep_for(wait);
   left_ -= wait;
   ++tries_;
@@ -129,7 +130,7 @@ HttpAnswer HubClient::follow(HttpRequest request, bool stops_at_foreign, Url& at
     if (!is_redirect(answer)) return answer;
     const auto next = resolve_url(request.url, answer.header("location"));
     if (!next)
-      return stopped_redirect(fmt::format("{} redirects to an address that is none of http: {}",
+      return stopped_redirect(fmt::format("{} redirects to an address that is not http or https: {}",
                                           request.url.shown(),
                                           answer.header("location").substr(0, kShownOfAddress)));
     if (request.url.scheme == "https" && next->scheme == "http")
@@ -146,7 +147,7 @@ HttpAnswer HubClient::follow(HttpRequest request, bool stops_at_foreign, Url& at
 Result<HubJson> HubClient::json(const std::string& path, const Asked& asked, Refusal* kind) {
   const auto url = path.starts_with('/') ? parse_url(settings_.endpoint + path) : parse_url(path);
   if (!url || !has_endpoint_)
-    return fail(ErrorCode::kUsage, "asking the hub: HF_ENDPOINT is no http or https address",
+    return fail(ErrorCode::kUsage, "asking the hub: HF_ENDPOINT is not an http or https address",
                 without_token(without_user(settings_.endpoint), settings_),
                 "for example https://huggingface.co; a user name or password in it is not taken");
   if (!is_hub(*url, endpoint_))
@@ -162,7 +163,7 @@ Result<HubJson> HubClient::json(const std::string& path, const Asked& asked, Ref
     if (answer.is_success()) {
       auto value = parse_json(answer.body, at.shown(), {.max_depth = 64, .allow_bare_constants = false});
       if (kind) *kind = Refusal::kNotAHub;
-      if (!value) return fail(not_a_hub("the answer is no JSON", asked, at));
+      if (!value) return fail(not_a_hub("the answer is not JSON", asked, at));
       HubJson result{std::move(*value), next_page(answer.header("link"))};
       if (!result.next.empty()) {
         const auto next = resolve_url(at, result.next);
@@ -256,10 +257,12 @@ Result<std::string> HubClient::range(const FileHead& head, std::int64_t first, s
       if (at < first)
         piece.remove_prefix(static_cast<std::size_t>(
             std::min<std::int64_t>(first - at, static_cast<std::int64_t>(piece.size()))));
+      const bool is_more = piece.size() > wanted - text.size();
       text += piece.substr(0, wanted - text.size());
-      return text.size() < wanted && (seen < first ? seen < kMaxSkipped : true);
+      // A range that is honoured ends by itself: stopping it would close the connection.
+      return !is_more && (seen < first ? seen < kMaxSkipped : true);
     });
-    if (answer.is_success() && text.size() == wanted) return text;
+    if (answer.status / 100 == 2 && text.size() == wanted) return text;  // also when it is cut behind them
     if (answer.status == 403 && may_ask_again && !is_hub(location, endpoint_)) {
       may_ask_again = false;  // a signed address lives for minutes
       PLIMSOLL_TRY(const FileHead fresh, this->head(asked));

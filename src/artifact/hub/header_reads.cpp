@@ -12,6 +12,7 @@
 #include <span>
 
 #include "artifact/gguf.h"
+#include "artifact/zip_listing.h"
 #include "base/units.h"
 
 namespace plimsoll::artifact {
@@ -20,7 +21,6 @@ namespace {
 constexpr std::int64_t kFirstRead = 100'000;           // holds most headers
 constexpr std::int64_t kMaxHeaderBytes = 100'000'000;  // readers take no longer one
 constexpr std::int64_t kMaxGgufHeader = 64 * kMiB;     // a vocabulary of a million words has 30 MiB
-constexpr std::int64_t kZipTail = 66'000;              // the end record and the longest comment
 constexpr std::int64_t kMaxZipDirectory = 16 * kMiB;
 
 class SparseFile {
@@ -125,24 +125,16 @@ class HeaderReader {
   Status read_zip_part() {
     PLIMSOLL_TRY([[maybe_unused]] const std::string begin,
                  copy(0, std::min<std::int64_t>(1024, file_.bytes)));
-    const std::int64_t tail_begin = std::max<std::int64_t>(0, file_.bytes - kZipTail);
+    const std::int64_t tail_begin =
+        std::max<std::int64_t>(0, file_.bytes - static_cast<std::int64_t>(kZipTail));
     PLIMSOLL_TRY(const std::string tail, copy(tail_begin, file_.bytes));
-    const auto directory = zip_directory(tail);
-    if (!directory || *directory >= tail_begin || file_.bytes - *directory > kMaxZipDirectory) return {};
-    PLIMSOLL_TRY([[maybe_unused]] const std::string rest, copy(*directory, tail_begin));
+    const auto directory =
+        find_zip_directory(std::as_bytes(std::span(tail)), static_cast<std::uint64_t>(file_.bytes));
+    if (!directory || directory->offset >= static_cast<std::uint64_t>(tail_begin)) return {};
+    const auto begin_at = static_cast<std::int64_t>(directory->offset);
+    if (file_.bytes - begin_at > kMaxZipDirectory) return {};
+    PLIMSOLL_TRY([[maybe_unused]] const std::string rest, copy(begin_at, tail_begin));
     return {};
-  }
-
-  // Where a zip's central directory begins, from its end record (and the 64-bit one before it).
-  static std::optional<std::int64_t> zip_directory(std::string_view tail) {
-    const std::size_t end = tail.rfind("PK\x05\x06");
-    if (end == std::string_view::npos || tail.size() - end < 22) return std::nullopt;
-    std::uint64_t offset = little_endian(tail, end + 16, 4);
-    const std::size_t large = tail.rfind("PK\x06\x06", end);
-    if (offset == 0xFFFFFFFF && large != std::string_view::npos && end - large >= 56)
-      offset = little_endian(tail, large + 48, 8);
-    if (offset > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
-    return static_cast<std::int64_t>(offset);
   }
 
   SparseFile sparse_;

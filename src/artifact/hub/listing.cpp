@@ -16,8 +16,9 @@ constexpr std::size_t kMaxFiles = 100'000;
 constexpr std::size_t kMaxNameParts = 16, kMaxPartBytes = 255, kMaxNameBytes = 1024;
 constexpr std::size_t kMaxIdBytes = 96;  // the hub's own limit
 constexpr std::size_t kShown = 80;
-// Far above any file, and few enough that all of a list add up.
-constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 46;
+// 8 TiB: far above any file, few enough that all of a list add up, and no more than ext4 makes a sparse file
+// of.
+constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 43;
 
 bool is_hex(std::string_view text, std::size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {
@@ -119,7 +120,7 @@ Status read_tree_page(const Json& page, std::vector<HubFile>& files) {
     return fail(ErrorCode::kNetwork, "reading the hub's list of files: " + std::move(what),
                 printable(name.substr(0, kShown)), "check HF_ENDPOINT; nothing was written");
   };
-  if (!page.is_array()) return refuse("it is no list", "");
+  if (!page.is_array()) return refuse("it is not a list", "");
   for (const Json& item : page.items()) {
     if (const std::string type = text_in(item["type"]); type != "file") continue;
     HubFile file;
@@ -128,7 +129,8 @@ Status read_tree_page(const Json& page, std::vector<HubFile>& files) {
     const Json& lfs = item["lfs"];
     const auto size = (lfs.is_object() ? lfs : item)["size"].as_integer();
     if (!size || *size < 0) return refuse("a file has no size", file.path);
-    if (*size > kMaxFileBytes) return refuse(fmt::format("a file of {} bytes is none", *size), file.path);
+    if (*size > kMaxFileBytes)
+      return refuse(fmt::format("a file of {} bytes is larger than any model's", *size), file.path);
     file.bytes = *size;
     file.git_oid = digest_in(item["oid"], 40);
     if (lfs.is_object()) {

@@ -28,12 +28,11 @@ namespace {
 namespace fs = std::filesystem;
 using Opened = Result<std::shared_ptr<const Artifact>>;
 
-constexpr std::size_t kMaxStandIns = 20'000;  // files that a model folder is looked through for
+constexpr std::size_t kMaxOthers = 2'000;  // stand-ins of files that no reader looks for
 
-Json index_of(const std::string& folder, const std::vector<HubFile>& files) {
-  const std::string name = index_file(files);
-  if (name.empty()) return {};
-  auto read = read_json_with_bom(folder + "/" + name, 64 * kMiB);
+Json index_of(const std::string& folder, const WeightSet& set) {
+  if (set.index.empty()) return {};
+  auto read = read_json_with_bom(folder + "/" + set.index, 64 * kMiB);
   return read ? std::move(read->value) : Json();
 }
 
@@ -49,13 +48,39 @@ std::vector<HubFile> files_on_disk(const std::string& folder) {
   return files;
 }
 
-std::vector<File> with_digests(std::vector<File> files, const std::vector<HubFile>& listing) {
+// The files of a folder, then those of the repository that have no place in it; all with their digests.
+std::vector<File> with_listing(std::vector<File> files, const std::vector<HubFile>& listing) {
   std::unordered_map<std::string_view, const HubFile*> by_path;
   for (const HubFile& file : listing) by_path.emplace(file.path, &file);
   for (File& file : files)
-    if (const auto entry = by_path.find(file.path); entry != by_path.end())
+    if (const auto entry = by_path.find(file.path); entry != by_path.end()) {
       file.sha256 = entry->second->sha256;
+      by_path.erase(entry);
+    }
+  for (const HubFile& file : listing)
+    if (by_path.contains(file.path))
+      files.push_back({file.path, Bytes(file.bytes), role_of(file.path), file.sha256});
   return files;
+}
+
+// Those of a folder that have a digest in the repository's listing.
+std::vector<File> with_digests(std::vector<File> files, const std::vector<HubFile>& listing) {
+  const std::size_t here = files.size();
+  files = with_listing(std::move(files), listing);
+  files.erase(files.begin() + static_cast<std::ptrdiff_t>(here), files.end());
+  return files;
+}
+
+// Which files lie in a folder of stand-ins: what readers look for, and some that are only listed.
+std::vector<const HubFile*> stand_ins_of(const std::vector<HubFile>& files) {
+  std::vector<const HubFile*> placed;
+  std::size_t num_others = 0;
+  for (const HubFile& file : files) {
+    const FileRole role = role_of(file.path);
+    const bool is_other = role == FileRole::kOther || role == FileRole::kCode;
+    if (!is_other || ++num_others <= kMaxOthers) placed.push_back(&file);
+  }
+  return placed;
 }
 
 // Does the snapshot hold what is needed? Sizes are not looked at: what is wrong with a file on this disk is
@@ -73,15 +98,16 @@ bool holds_needed(const HubCache& cache, const std::string& commit, Need need) {
       return false;
   }
   if (need == Need::kText && has_tokenizer_file(files)) return true;
-  const Json index = index_of(folder, files);
-  const WeightFiles weights = weight_files(files, index);
-  if (!std::all_of(weights.taken.begin(), weights.taken.end(), is_there)) return false;
+  const WeightSet set = weight_set(files);
+  const Json index = index_of(folder, set);
+  const auto taken = weight_files(files, set, index);
+  if (!std::all_of(taken.begin(), taken.end(), is_there)) return false;
   // Without a listing, only an index or the names themselves tell that something is absent.
   if (tree) return true;
   std::set<std::string> named;
   for (const auto& [tensor, file] : index["weight_map"].members())
     if (const std::string* name = file.as_string()) named.insert(*name);
-  return weights.kind != WeightFiles::Kind::kNone && std::all_of(named.begin(), named.end(), is_there);
+  return set.kind != WeightSet::Kind::kNone && std::all_of(named.begin(), named.end(), is_there);
 }
 
 class HubOpener {
@@ -133,8 +159,18 @@ class HubOpener {
             repository.info.safetensors_total};
   }
 
+  // What holds no model is the repository, wherever its files lie for now.
+  Opened open_files(const std::string& folder, const std::string& commit) const {
+    Opened opened = open_folder(folder);
+    if (opened) return opened;
+    Error error = std::move(opened).error();
+    error.where = id_.repo + "@" + commit;
+    error.fix = "name a repository that holds a model";
+    return fail(std::move(error));
+  }
+
   Opened open_snapshot(const std::string& commit, std::optional<HubFacts> hub, Findings findings) {
-    PLIMSOLL_TRY(auto shown, open_folder(cache_.snapshot(commit)));
+    PLIMSOLL_TRY(auto shown, open_files(cache_.snapshot(commit), commit));
     ViewParts parts;
     const std::string today = hub ? hub->id : std::string();
     parts.findings = origin_findings(id_.repo, today, revision_, commit);
@@ -186,11 +222,12 @@ class HubOpener {
   Opened open_downloaded(const Repository& repository, std::vector<HubFile> files) {
     const std::string& commit = repository.info.commit;
     PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, files, {}}));
-    const WeightFiles weights =
-        weight_files(repository.files, index_of(cache_.snapshot(commit), repository.files));
+    const WeightSet set = weight_set(repository.files);
     std::vector<HubFile> large;
     std::int64_t bytes = 0;
-    for (const std::string& path : weights.taken) large.push_back(*find_hub_file(repository.files, path));
+    for (const std::string& path :
+         weight_files(repository.files, set, index_of(cache_.snapshot(commit), set)))
+      large.push_back(*find_hub_file(repository.files, path));
     for (const HubFile& file : large) bytes += file.bytes;
     log_info(fmt::format("downloading {} of weights of {}", as_gb(Bytes(bytes)), repository.name()));
     PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, large, {}}));
@@ -205,14 +242,16 @@ class HubOpener {
     PLIMSOLL_TRY_VOID(place_small_files(repository, small, temporary.path(), folder));
     if (options_.need != Need::kText || !has_tokenizer_file(repository.files))
       PLIMSOLL_TRY_VOID(place_weights(repository, folder, client));
-    PLIMSOLL_TRY(auto shown, open_folder(folder));
+    PLIMSOLL_TRY(auto shown, open_files(folder, commit));
     ViewParts parts;
     parts.findings = origin_findings(id_.repo, repository.name(), revision_, commit);
-    parts.files = with_digests(shown->files(), repository.files);
+    parts.files = with_listing(shown->files(), repository.files);
     parts.shown = std::move(shown);
     parts.folder = std::move(temporary);
     parts.hub = facts_of(repository);
     parts.has_tensor_bytes = false;
+    for (const HubFile& file : repository.files) parts.stand_ins.insert(file.path);
+    for (const HubFile& file : small) parts.stand_ins.erase(file.path);
     return make_view(std::move(parts));
   }
 
@@ -248,21 +287,20 @@ class HubOpener {
 
   Status place_weights(const Repository& repository, const std::string& folder, HubClient& client) {
     std::error_code error;
-    std::size_t num_placed = 0;
-    for (const HubFile& file : repository.files) {
-      const fs::path place = folder + "/" + file.path;
-      if (fs::exists(place, error) || ++num_placed > kMaxStandIns) continue;
+    for (const HubFile* file : stand_ins_of(repository.files)) {
+      const fs::path place = folder + "/" + file->path;
+      if (fs::exists(place, error)) continue;
       fs::create_directories(place.parent_path(), error);
-      PLIMSOLL_TRY_VOID(make_sparse(place.string(), file.bytes));
+      PLIMSOLL_TRY_VOID(make_sparse(place.string(), file->bytes));
     }
-    const WeightFiles weights = weight_files(repository.files, index_of(folder, repository.files));
+    const WeightSet set = weight_set(repository.files);
     std::vector<const HubFile*> wanted;
-    for (const std::string& path : weights.taken) wanted.push_back(find_hub_file(repository.files, path));
+    for (const std::string& path : weight_files(repository.files, set, index_of(folder, set)))
+      wanted.push_back(find_hub_file(repository.files, path));
     const Asked asked{repository.name(), repository.info.commit, {}};
     // One answer holds the headers of all shards, but only of main as it is now.
-    if (weights.kind == WeightFiles::Kind::kSafetensors && wanted.size() > 1 && !weights.index.empty() &&
-        revision_ == "main") {
-      const auto done = read_all_headers_into(folder, asked, weights.index, wanted, client);
+    if (wanted.size() > 1 && !set.index.empty() && revision_ == "main") {
+      const auto done = read_all_headers_into(folder, asked, set.index, wanted, client);
       std::erase_if(wanted, [&](const HubFile* file) {
         return std::find(done.begin(), done.end(), file->path) != done.end();
       });

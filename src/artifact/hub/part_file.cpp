@@ -115,6 +115,8 @@ Status PartFile::restart() {
 }
 
 Status PartFile::finish(const std::string& blob) {
+  // A power cut may not leave a final name with holes behind it: large blobs that are here are believed.
+  if (::fdatasync(fd_) != 0) return cannot_write(path_);
   if (::rename(path_.c_str(), blob.c_str()) != 0) return cannot_write(blob);
   ::close(std::exchange(fd_, -1));
   return {};

@@ -29,7 +29,7 @@ class PartFile {
   Status append(std::string_view piece);
   /// Drops what is there.
   Status restart();
-  /// Gives the file its final name. Errors: kUsage.
+  /// Gives the file its final name, once its bytes are on the disk. Errors: kUsage.
   Status finish(const std::string& blob);
   /// Removes the file.
   void discard();

@@ -110,7 +110,7 @@ Result<Wanted> wanted_by(const PullOptions& options) {
   }
   const auto id = parse_hub_id(options.model);
   if (!id)
-    return fail(ErrorCode::kUsage, "pulling: this is no name of a hub's repository", options.model,
+    return fail(ErrorCode::kUsage, "pulling: this is not the name of a hub's repository", options.model,
                 "give org/name, or org/name@revision");
   wanted.id = *id;
   return wanted;
@@ -142,7 +142,11 @@ Result<Pulled> pull(const PullOptions& options) {
   for (const HubFile& file : repository.files)
     if ((!wanted.lock || locked.contains(file.path)) && is_included(options.include, file.path))
       fetch.files.push_back(file);
-  if (fetch.files.empty())
+  if (fetch.files.empty() && options.include.empty() && !wanted.lock)
+    return fail(ErrorCode::kMalformed, fmt::format("pulling {}: the repository has no files", wanted.id.repo),
+                wanted.id.repo + "@" + commit, "name a repository that holds a model");
+  // Of a record whose files are all gone the differences are told.
+  if (fetch.files.empty() && !options.include.empty())
     return fail(
         ErrorCode::kUsage,
         fmt::format("pulling {}: none of its {} files is asked for", wanted.id.repo, repository.files.size()),

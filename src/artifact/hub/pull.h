@@ -27,7 +27,8 @@ struct Pulled {
   Findings findings;   // REVISION_NOT_PINNED, REPO_RENAMED, LOCK_MISMATCH
 };
 
-/// Errors: kUsage for a MODEL that is no hub's or patterns that name no file; kNetwork from the hub.
+/// Errors: kUsage for a MODEL that is no hub's or patterns that name no file; kMalformed for a repository
+/// without files; kNetwork from the hub.
 Result<Pulled> pull(const PullOptions& options);
 
 }  // namespace plimsoll::artifact

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
+#include <vector>
 
 namespace plimsoll::artifact {
 namespace {
@@ -31,12 +33,25 @@ std::string token_advice(const HubSettings& settings) {
                                 : "the token in use does not open it: check HF_TOKEN";
 }
 
+// The variable that sends requests to this address over a proxy, as libcurl reads them; empty without one.
+std::string proxy_variable(const Url& url) {
+  // HTTP_PROXY is not read: a web server sets it from what a client says.
+  for (const std::string& name :
+       url.scheme == "https"
+           ? std::vector<std::string>{"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}
+           : std::vector<std::string>{"http_proxy", "all_proxy", "ALL_PROXY"})
+    if (const char* value = std::getenv(name.c_str()); value && *value) return name;
+  return {};
+}
+
 Error network_error(const HttpAnswer& answer, const Asked& asked, const Url& url,
                     const HubSettings& settings) {
   const std::string host = url.scheme + "://" + url.host;
   Error error{ErrorCode::kNetwork, {}, asked.place(), {}};
-  const char* offline =
-      "check the network and HF_ENDPOINT; HF_HUB_OFFLINE=1 uses what is in the cache without asking";
+  const std::string proxy = proxy_variable(url);
+  const std::string offline = fmt::format(
+      "check the network and HF_ENDPOINT{}; HF_HUB_OFFLINE=1 uses what is in the cache without asking",
+      proxy.empty() ? "" : ", and the proxy that " + proxy + " names");
   switch (answer.fault) {
     case Fault::kResolve:
       error.message = fmt::format("asking the hub: the name of {} cannot be resolved", host);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/home_folder.h"
 #include "base/mapped_file.h"
 
 namespace plimsoll::artifact {
@@ -50,8 +51,9 @@ std::string with_variables(const HubSettings::Lookup& lookup, std::string_view t
 
 std::string expanded(const HubSettings::Lookup& lookup, const std::string& path) {
   std::string result = with_variables(lookup, path);
+  // As os.path.expanduser, which takes an empty HOME for the root.
   if (result == "~" || result.starts_with("~/"))
-    if (const auto home = lookup("HOME")) result = *home + result.substr(1);
+    result = lookup("HOME").value_or(home_of_user()) + result.substr(1);
   return result;
 }
 

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifact/hub/view.h"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 namespace plimsoll::artifact {
 namespace {
-
-namespace fs = std::filesystem;
 
 class View final : public Artifact {
  public:
@@ -30,6 +23,10 @@ class View final : public Artifact {
   std::string commit() const override {
     return parts_.hub && !parts_.hub->commit.empty() ? parts_.hub->commit : parts_.shown->commit();
   }
+  std::string path_of(const File& file) const override {
+    return parts_.stand_ins.contains(file.path) ? std::string() : parts_.shown->path_of(file);
+  }
+  const LockRecord* lock() const override { return parts_.lock ? &*parts_.lock : parts_.shown->lock(); }
   const HubFacts* hub() const override { return parts_.hub ? &*parts_.hub : parts_.shown->hub(); }
   const Json& config() const override { return parts_.shown->config(); }
   const Json& json_file(std::string_view name) const override { return parts_.shown->json_file(name); }
@@ -63,31 +60,6 @@ class View final : public Artifact {
 };
 
 }  // namespace
-
-Result<TemporaryFolder> TemporaryFolder::make() {
-  std::error_code error;
-  std::string path = (fs::temp_directory_path(error) / "plimsoll-XXXXXX").string();
-  if (error || !::mkdtemp(path.data()))
-    return fail(
-        ErrorCode::kUsage,
-        std::string("no temporary folder can be made: ") + (error ? error.message() : std::strerror(errno)),
-        path, "name a writable one with TMPDIR");
-  TemporaryFolder folder;
-  folder.path_ = std::move(path);
-  return folder;
-}
-
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-
-TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
-}
 
 std::shared_ptr<const Artifact> make_view(ViewParts parts) {
   return std::make_shared<View>(std::move(parts));

@@ -7,26 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "artifact/artifact.h"
+#include "artifact/lock.h"
 #include "base/result.h"
+#include "base/temporary_folder.h"
 
 namespace plimsoll::artifact {
-
-/// A folder for temporary files, removed with all it holds.
-class TemporaryFolder {
- public:
-  /// Errors: kUsage when none can be made.
-  static Result<TemporaryFolder> make();
-  TemporaryFolder(TemporaryFolder&& other) noexcept;
-  TemporaryFolder& operator=(TemporaryFolder&& other) noexcept;
-  ~TemporaryFolder();
-  const std::string& path() const { return path_; }
-
- private:
-  TemporaryFolder() = default;
-  std::string path_;
-};
 
 struct ViewParts {
   std::shared_ptr<const Artifact> shown;
@@ -34,6 +22,8 @@ struct ViewParts {
   std::optional<HubFacts> hub;
   std::vector<File> files;  // instead of the shown ones, in the same order, when not empty
   Findings findings;        // before those of `shown`
+  std::optional<LockRecord> lock;
+  std::unordered_set<std::string> stand_ins;  // paths of files whose content is not in `folder`
   bool has_tensor_bytes = true;
 };
 

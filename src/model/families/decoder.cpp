@@ -33,6 +33,20 @@ Activation read_activation(KeyReader& keys) {
   return Activation::kOther;
 }
 
+// What counts most, where the config does not say it and the class's own figure stands for it.
+void note_assumed(const KeyReader& keys, const DecoderDefaults& defaults, ModelSpec& spec) {
+  const Attention& attention = std::get<Attention>(spec.layers.front().mixer);
+  const auto note = [&](std::string_view key, std::int64_t value) {
+    if (!keys.has(key)) spec.assumed.push_back({std::string(key), value, keys.contains(key)});
+  };
+  note("num_hidden_layers", static_cast<std::int64_t>(spec.layers.size()));
+  note("hidden_size", spec.hidden_size);
+  note("num_attention_heads", attention.q_heads);
+  note("vocab_size", spec.vocab_size);
+  if (!defaults.derives_intermediate_size)
+    note("intermediate_size", spec.layers.front().ffn.intermediate_size);
+}
+
 void fill_layers(KeyReader& keys, const Attention& attention, Ffn ffn, std::size_t num_layers,
                  std::optional<std::int64_t> otherwise, ModelSpec& spec) {
   const auto inner = keys.per_layer("intermediate_size", num_layers, 1, kMaxWidth, otherwise);
@@ -54,8 +68,9 @@ int read_head_dim(KeyReader& keys, int hidden_size, int heads, std::string_view 
                   std::string_view heads_key, int otherwise) {
   if (keys.has(key)) return keys.count(key, kMaxHeadDim);
   if (otherwise > 0) return otherwise;
-  // A number of heads that is only assumed is no fault of the config.
-  if (hidden_size % heads != 0 && keys.has(heads_key))
+  // A number of heads, or a width, that is only assumed is no fault of the config.
+  const bool is_assumed = heads_key == "num_attention_heads" && !keys.has("hidden_size");
+  if (hidden_size % heads != 0 && keys.has(heads_key) && !is_assumed)
     keys.add_error(
         ErrorCode::kMalformed, heads_key,
         fmt::format("reading the model: a width of {} does not split into {} heads", hidden_size, heads));
@@ -83,8 +98,10 @@ ModelSpec read_config_decoder(KeyReader& keys, const DecoderDefaults& defaults) 
   const bool takes_default = defaults.kv_heads > 0 && !keys.contains("num_key_value_heads");
   attention.kv_heads =
       keys.count("num_key_value_heads", kMaxHeads, takes_default ? defaults.kv_heads : attention.q_heads);
-  attention.head_dim = read_head_dim(keys, spec.hidden_size, attention.q_heads, "head_dim",
-                                     "num_attention_heads", defaults.head_dim);
+  // A null is no silence: it asks for the width over the heads.
+  attention.head_dim =
+      read_head_dim(keys, spec.hidden_size, attention.q_heads, "head_dim", "num_attention_heads",
+                    keys.contains("head_dim") ? 0 : defaults.head_dim);
   attention.scale = 1.0 / std::sqrt(static_cast<double>(attention.head_dim));
   check_heads(keys, attention, "num_key_value_heads");
 
@@ -92,6 +109,7 @@ ModelSpec read_config_decoder(KeyReader& keys, const DecoderDefaults& defaults) 
   ffn.activation = read_activation(keys);
   fill_layers(keys, attention, ffn, static_cast<std::size_t>(num_layers),
               otherwise(defaults.intermediate_size), spec);
+  note_assumed(keys, defaults, spec);
   read_config_rope(keys, attention.head_dim, defaults.rope_theta, defaults.context_tokens, spec);
   const std::string dtype = keys.text(keys.has("dtype") ? "dtype" : "torch_dtype", "");
   spec.declared_dtype = dtype_from_config(dtype);

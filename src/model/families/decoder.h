@@ -32,6 +32,7 @@ struct DecoderDefaults {
   int q_heads = 32;
   std::int64_t vocab_size = 32'000;
   bool has_class_defaults = false;
+  bool derives_intermediate_size = false;  // from the width: leaving it out is how its configs are written
 };
 
 /// Reads the common keys of a config into a spec whose layers are all alike and have no bias. A per-layer

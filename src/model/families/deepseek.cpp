@@ -86,12 +86,26 @@ void write_mtp_layers(SpecWriter& writer, const Layer& layer, int count, const D
   writer.end_override();
 }
 
+namespace {
+
+// What the class assumes where the config is silent on which layers are mixtures.
+void keep_first_dense(const KeyReader& keys, const Ffn& dense, ModelSpec& spec) {
+  constexpr std::size_t kFirstDense = 3;
+  if (keys.has("first_k_dense_replace") || keys["mlp_layer_types"].is_array() ||
+      keys["moe_layer_freq"].is_array())
+    return;
+  for (std::size_t i = 0; i < std::min(kFirstDense, spec.layers.size()); ++i) spec.layers[i].ffn = dense;
+}
+
+}  // namespace
+
 ModelSpec deepseek_v3_from_config(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, v3_defaults());
   const int heads = std::get<Attention>(spec.layers.front().mixer).q_heads;
   set_latent(read_latent(keys, heads), spec);
-  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {256, 8, 2048, 1});
+  const Ffn dense = spec.layers.front().ffn, moe = read_moe(keys, dense, {256, 8, 2048, 1});
   set_moe_layers(keys, moe, spec);
+  keep_first_dense(keys, dense, spec);
   return finish(keys, std::move(spec), {.moe = {.score_bias = kScoreBias}});
 }
 

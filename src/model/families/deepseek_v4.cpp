@@ -14,6 +14,8 @@ namespace {
 
 using Group = WeightGroup;
 
+constexpr std::int64_t kMaxRatio = 1 << 30;
+
 struct V4 {
   ModelSpec spec;
   std::int64_t streams = 4, output_groups = 8, output_rank = 1024;
@@ -29,6 +31,15 @@ struct Ratios {
   int sparse = 4;  // up to it vectors are chosen by the indexer
 };
 
+int ratio_at(KeyReader& keys, std::size_t index) {
+  const auto ratio = keys["compress_ratios"].items()[index].as_integer();
+  if (!ratio || *ratio < 0 || *ratio > kMaxRatio)
+    keys.add_error(ErrorCode::kMalformed, "compress_ratios",
+                   "reading the model: compress_ratios holds " +
+                       dump(keys["compress_ratios"].items()[index]).substr(0, 60) + ", not a ratio");
+  return static_cast<int>(std::clamp<std::int64_t>(ratio.value_or(0), 0, kMaxRatio));
+}
+
 Ratios read_ratios(KeyReader& keys, std::size_t num_layers) {
   KeyReader rates = keys.child("compress_rates");
   const int sparse = rates.count("compressed_sparse_attention", 1 << 30, 4);
@@ -43,13 +54,10 @@ Ratios read_ratios(KeyReader& keys, std::size_t num_layers) {
                               : words[i] == "heavily_compressed_attention" ? heavy
                                                                            : 0);
     else if (list.is_array() && list.size() >= num_layers)
-      ratios.layers.push_back(
-          static_cast<int>(std::clamp<std::int64_t>(list.items()[i].as_integer().value_or(0), 0, 1 << 30)));
+      ratios.layers.push_back(ratio_at(keys, i));
     else
       ratios.layers.push_back(i < 2 || i % 2 == 0 ? heavy : sparse);
-  if (list.is_array() && list.size() > num_layers)
-    ratios.mtp = static_cast<int>(
-        std::clamp<std::int64_t>(list.items()[num_layers].as_integer().value_or(0), 0, 1 << 30));
+  if (list.is_array() && list.size() > num_layers) ratios.mtp = ratio_at(keys, num_layers);
   return ratios;
 }
 

@@ -211,7 +211,8 @@ ModelSpec openai_gpt_from_config(KeyReader& keys) {
                                        .num_layers = 12,
                                        .q_heads = 12,
                                        .vocab_size = 40'478,
-                                       .has_class_defaults = true});
+                                       .has_class_defaults = true,
+                                       .derives_intermediate_size = true});
   add_trait(spec, Trait::kPostNorms);
   for (Layer& layer : spec.layers) layer.ffn.intermediate_size = 4 * width;
   const BlockNames names{.embedding = "tokens_embed.weight", .layers = "h.", .norm = ""};

@@ -38,6 +38,16 @@ constexpr std::array<Pattern, 11> kPatterns{{
     {"gemma-embedding", 6, false},
 }};
 
+// Linear attention in all but every n-th layer, where the file does not state the distance: llama.cpp's own.
+constexpr std::array<std::string_view, 3> kHybrids{"qwen3next", "qwen35", "qwen35moe"};
+constexpr std::int64_t kHybridInterval = 4;
+
+// An encoder sees all of its input at once and keeps nothing. Their converters write attention.causal; files
+// older than the key are told by their name.
+bool is_encoder(std::string_view architecture) {
+  return architecture.find("bert") != std::string_view::npos || architecture == "t5encoder";
+}
+
 class AnyReader {
  public:
   AnyReader(KeyReader& keys, const artifact::Artifact& artifact, std::string_view architecture)
@@ -46,13 +56,14 @@ class AnyReader {
   ModelSpec read() {
     spec_ = read_gguf_frame(keys_, artifact_);
     take_prediction_layers();
+    take_decoder_layers();
     const std::size_t layers = spec_.layers.size();
     q_heads_ = per_layer("attention.head_count", kMaxHeads);
     kv_heads_ =
         keys_.has("attention.head_count_kv") ? per_layer("attention.head_count_kv", kMaxHeads) : q_heads_;
     inner_ = per_layer("feed_forward_length", kMaxWidth);
-    // An encoder sees all of its input at once and keeps nothing.
-    if (!keys_.flag("attention.causal", true)) std::fill(kv_heads_.begin(), kv_heads_.end(), 0);
+    if (!keys_.flag("attention.causal", !is_encoder(architecture_)))
+      std::fill(kv_heads_.begin(), kv_heads_.end(), 0);
     read_figures();
     for (std::size_t i = 0; i < layers; ++i) fill(i);
     set_windows();
@@ -77,6 +88,13 @@ class AnyReader {
     spec_.layers.resize(layers - predicted);
   }
 
+  // Of an encoder-decoder block_count counts the encoder's layers; the decoder's keep keys and values.
+  void take_decoder_layers() {
+    const auto layers = static_cast<std::int64_t>(spec_.layers.size());
+    spec_.layers.resize(
+        static_cast<std::size_t>(keys_.integer("decoder_block_count", 1, kMaxLayers, layers)));
+  }
+
   // One value per block, of which those of prediction layers are left out.
   std::vector<std::int64_t> per_layer(std::string_view key, std::int64_t most) {
     const std::size_t layers = spec_.layers.size(), blocks = layers + spec_.mtp_layers.size();
@@ -97,10 +115,11 @@ class AnyReader {
 
   // What all layers share is looked up once: metadata may have as many keys as the vocabulary has tokens.
   void read_figures() {
+    const bool is_hybrid = std::find(kHybrids.begin(), kHybrids.end(), architecture_) != kHybrids.end();
+    if (is_hybrid || keys_.has("full_attention_interval"))
+      full_interval_ = keys_.integer("full_attention_interval", 1, kMaxLayers, kHybridInterval);
     if (keys_.has("ssm.state_size") || keys_.has("shortconv.l_cache") || keys_.has("wkv.head_size"))
       state_ = state();
-    if (keys_.has("full_attention_interval"))
-      full_interval_ = keys_.integer("full_attention_interval", 1, kMaxLayers, 1);
     // Nemotron-H: a layer is attention, state or feed-forward, never two of them.
     is_alternating_ =
         keys_["feed_forward_length"].is_array() && std::find(inner_.begin(), inner_.end(), 0) != inner_.end();
@@ -189,7 +208,7 @@ class AnyReader {
     state.recurrent_elements = inner * size;
     state.convolution_elements =
         std::max(0, number("ssm.conv_kernel", kMaxKernel) - 1) * (inner + 2 * groups * size);
-    if (keys_.has("full_attention_interval"))
+    if (full_interval_ > 0)
       state.kind = StateKind::kGatedDeltaNet;
     else
       state.kind = groups > 0 ? StateKind::kMamba2 : StateKind::kMamba;

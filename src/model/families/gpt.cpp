@@ -2,6 +2,8 @@
 // GPT-2 and the decoders of its age: GPT-Neo, GPT-NeoX, GPT-J, CodeGen, StarCoder 1, BLOOM, OPT, XGLM, MPT,
 // Falcon, Persimmon, Phi 1 and 2. Mean-and-variance norms, feed-forwards without gate, names of their own.
 // Source: transformers' configuration and modeling files of these names.
+#include <algorithm>
+
 #include "model/families/families.h"
 #include "model/families/parts.h"
 
@@ -11,10 +13,18 @@ namespace {
 using Group = WeightGroup;
 
 // Reads the figures; where the config states no width of the feed-forward it is four times the model's.
-ModelSpec read_gpt(KeyReader& keys, DecoderDefaults defaults) {
+// `inner`: what the class assumes of intermediate_size; 0: four times the width.
+ModelSpec read_gpt(KeyReader& keys, DecoderDefaults defaults, int inner = 0) {
   defaults.norm_eps = 1e-5;
   defaults.has_class_defaults = true;
-  defaults.intermediate_size = 4 * keys.count("hidden_size", kMaxWidth, defaults.hidden_size);
+  const auto others = other_spellings("intermediate_size");  // a null under any of them is four times
+  const bool is_silent = !keys.contains("intermediate_size") &&
+                         std::none_of(others.begin(), others.end(),
+                                      [&](std::string_view other) { return keys.contains(other); });
+  defaults.derives_intermediate_size = inner == 0 || !is_silent;
+  defaults.intermediate_size = !defaults.derives_intermediate_size
+                                   ? inner
+                                   : 4 * keys.count("hidden_size", kMaxWidth, defaults.hidden_size);
   ModelSpec spec = read_config_decoder(keys, defaults);
   add_trait(spec, Trait::kLayerNorm);
   for (Layer& layer : spec.layers) {
@@ -36,8 +46,9 @@ void set_biases(ModelSpec& spec, bool has_qkv_bias, bool has_output_bias) {
   });
 }
 
-void learn_positions(ModelSpec& spec) {
-  add_trait(spec, Trait::kLearnedPositions);
+// Positions that are told otherwise than by rotation: learned ones, ALiBi.
+void replace_rope(ModelSpec& spec, Trait positions) {
+  add_trait(spec, positions);
   spec.rope = RopeSpec();
   spec.rope.kind = RopeKind::kNone;
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.uses_rope = false; });
@@ -90,7 +101,7 @@ ModelSpec gpt2_from_config(KeyReader& keys) {
                                    .q_heads = 12,
                                    .vocab_size = 50'257});
   set_biases(spec, true, true);
-  learn_positions(spec);
+  replace_rope(spec, Trait::kLearnedPositions);
   write_blocks(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     const std::int64_t width = writer.width(), inner = layer.ffn.intermediate_size;
     writer.norm("ln_1", width, true);
@@ -115,7 +126,7 @@ ModelSpec gpt_bigcode_from_config(KeyReader& keys) {
   for_each_attention(
       spec, [&](Attention& attention, std::size_t) { attention.kv_heads = is_mqa ? 1 : attention.q_heads; });
   set_biases(spec, true, true);
-  learn_positions(spec);
+  replace_rope(spec, Trait::kLearnedPositions);
   write_blocks(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     writer.norm("ln_1", writer.width(), true);
     writer.norm("ln_2", writer.width(), true);
@@ -134,7 +145,7 @@ ModelSpec gpt_neo_from_config(KeyReader& keys) {
                                    .q_heads = 16,
                                    .vocab_size = 50'257});
   set_biases(spec, false, true);
-  learn_positions(spec);
+  replace_rope(spec, Trait::kLearnedPositions);
   // Every second layer is local unless attention_layers says otherwise.
   const std::int64_t window = keys.integer("window_size", 1, kMaxContext, 256);
   const Json& kinds = keys["attention_layers"];
@@ -157,9 +168,8 @@ ModelSpec gpt_neo_from_config(KeyReader& keys) {
 ModelSpec gpt_neox_from_config(KeyReader& keys) {
   ModelSpec spec = read_gpt(
       keys,
-      {.context_tokens = 2048, .hidden_size = 6144, .num_layers = 44, .q_heads = 64, .vocab_size = 50'432});
-  if (!keys.has("intermediate_size") && !keys.has("hidden_size"))
-    for (Layer& layer : spec.layers) layer.ffn.intermediate_size = 24'576;
+      {.context_tokens = 2048, .hidden_size = 6144, .num_layers = 44, .q_heads = 64, .vocab_size = 50'432},
+      24'576);
   if (keys.flag("use_parallel_residual", true)) add_trait(spec, Trait::kParallelBlocks);
   const bool has_bias = keys.flag("attention_bias", true);
   set_biases(spec, has_bias, has_bias);
@@ -203,8 +213,7 @@ ModelSpec bloom_from_config(KeyReader& keys) {
                                    .vocab_size = 250'880});
   set_four_times(spec);
   set_biases(spec, true, true);
-  learn_positions(spec);
-  spec.traits.back() = Trait::kAlibi;
+  replace_rope(spec, Trait::kAlibi);
   const BlockNames names{.embedding = "transformer.word_embeddings.weight"};
   write_blocks(spec, names, [](SpecWriter& writer, const Layer& layer, int) {
     write_two_norms(writer, true);
@@ -230,8 +239,7 @@ ModelSpec mpt_from_config(KeyReader& keys) {
     layer.ffn.intermediate_size = ratio * spec.hidden_size;
     layer.ffn.has_bias = false;
   }
-  learn_positions(spec);
-  spec.traits.back() = Trait::kAlibi;
+  replace_rope(spec, Trait::kAlibi);
   const BlockNames names{
       .layers = "transformer.blocks.", .norm = "transformer.norm_f", .has_norm_bias = false};
   write_blocks(spec, names, [](SpecWriter& writer, const Layer& layer, int) {
@@ -251,8 +259,8 @@ ModelSpec falcon_from_config(KeyReader& keys) {
                                    .q_heads = 71,
                                    .vocab_size = 65'024});
   const bool is_new = keys.flag("new_decoder_architecture", false);
-  const bool is_mqa = !is_new && keys.flag("multi_query", true);
-  const bool has_bias = keys.flag("bias", false), is_parallel = keys.flag("parallel_attn", true);
+  const bool is_mqa = !is_new && keys.truth("multi_query", true);
+  const bool has_bias = keys.flag("bias", false), is_parallel = keys.truth("parallel_attn", true);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     if (!is_new) attention.kv_heads = is_mqa ? 1 : attention.q_heads;
   });
@@ -278,11 +286,10 @@ ModelSpec falcon_from_config(KeyReader& keys) {
 }
 
 ModelSpec persimmon_from_config(KeyReader& keys) {
-  ModelSpec spec = read_gpt(keys, {.context_tokens = 16'384,
-                                   .hidden_size = 4096,
-                                   .num_layers = 36,
-                                   .q_heads = 64,
-                                   .vocab_size = 262'144});
+  ModelSpec spec = read_gpt(
+      keys,
+      {.context_tokens = 16'384, .hidden_size = 4096, .num_layers = 36, .q_heads = 64, .vocab_size = 262'144},
+      16'384);
   set_biases(spec, true, true);
   const bool has_qk_norm = keys.flag("qk_layernorm", true);
   const BlockNames names{"model.embed_tokens.weight", "model.layers.", "model.final_layernorm", "lm_head"};
@@ -298,15 +305,17 @@ ModelSpec persimmon_from_config(KeyReader& keys) {
 }
 
 ModelSpec phi_from_config(KeyReader& keys) {
+  // The first published configs (phi-msft) give the rotating dimensions as a number, and no inner width.
+  const bool is_first = keys.has("rotary_dim");
   ModelSpec spec = read_gpt(
       keys,
-      {.context_tokens = 2048, .hidden_size = 2048, .num_layers = 24, .q_heads = 32, .vocab_size = 51'200});
+      {.context_tokens = 2048, .hidden_size = 2048, .num_layers = 24, .q_heads = 32, .vocab_size = 51'200},
+      is_first ? 0 : 8192);
   add_trait(spec, Trait::kParallelBlocks);
   set_biases(spec, true, true);
   const bool has_qk_norm = keys.flag("qk_layernorm", false);
-  // The first published configs (phi-msft) give the rotating dimensions as a number.
-  if (keys.has("rotary_dim")) spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim);
-  spec.has_file_names = !keys.has("rotary_dim");
+  if (is_first) spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim);
+  spec.has_file_names = !is_first;
   const BlockNames names{
       "model.embed_tokens.weight", "model.layers.", "model.final_layernorm", "lm_head", true, true};
   const AttentionNames attention_names{.output = "self_attn.dense"};

@@ -113,9 +113,10 @@ Ffn read_moe(KeyReader& keys, const Ffn& dense, const MoeDefaults& defaults) {
       static_cast<int>(keys.integer("num_shared_experts", 0, kMaxExperts, defaults.shared_experts));
   const std::int64_t together = std::int64_t{moe.shared_experts} * moe.expert_intermediate_size;
   if (together > kMaxSharedWidth)
-    keys.add_error(ErrorCode::kMalformed, "num_shared_experts",
-                   fmt::format("reading the model: {} shared experts of width {} cannot be meant",
-                               moe.shared_experts, moe.expert_intermediate_size));
+    keys.add_error(
+        ErrorCode::kMalformed, "num_shared_experts",
+        fmt::format("reading the model: {} shared experts of width {} are more than a layer can have",
+                    moe.shared_experts, moe.expert_intermediate_size));
   moe.shared_intermediate_size = static_cast<int>(keys.integer(
       "shared_expert_intermediate_size", 0, kMaxSharedWidth, std::min(together, kMaxSharedWidth)));
   if (moe.shared_experts == 0 && moe.shared_intermediate_size > 0) moe.shared_experts = 1;

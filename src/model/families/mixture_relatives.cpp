@@ -126,7 +126,8 @@ ModelSpec laguna_from_config(KeyReader& keys) {
   moe.shared_experts = 1;
   if (moe.shared_intermediate_size == 0) moe.shared_intermediate_size = 512;
   set_moe_behind(keys, moe, 1, spec);
-  spec = finish(std::move(spec), {.moe = kScored, .extras = [&](SpecWriter& writer, const Layer& layer, int) {
+  spec = finish(std::move(spec), {.moe = {.score_bias = "mlp.experts.e_score_correction_bias"},
+                                  .extras = [&](SpecWriter& writer, const Layer& layer, int) {
                                     writer.linear(WeightGroup::kAttention, "self_attn.g_proj",
                                                   std::get<Attention>(layer.mixer).q_heads, writer.width());
                                   }});

@@ -216,10 +216,13 @@ ModelSpec ernie45_moe_from_config(KeyReader& keys) {
   set_ffn_bias(spec, has_bias);
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {64, 6, 1536, 2});
   moe.has_bias = false;
-  if (!keys.has("moe_layer_start_index") && !keys.has("moe_layer_interval"))
+  if (!keys.has("moe_layer_start_index") && !keys.has("moe_layer_interval")) {
     for (std::size_t i = 1; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
-  else
+  } else {
+    const Ffn dense = spec.layers.front().ffn;
     set_moe_layers(keys, moe, spec);
+    if (!keys.has("moe_layer_start_index")) spec.layers.front().ffn = dense;  // mixtures begin at layer 1
+  }
   write_layers(spec, {.has_head_bias = has_bias}, [&](SpecWriter& writer, const Layer& layer, int) {
     write_two_norms(writer);
     write_attention(writer, std::get<Attention>(layer.mixer));
@@ -276,6 +279,7 @@ ModelSpec llama4_from_config(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
                                               .rope_theta = 500'000,
                                               .context_tokens = 131'072,
+                                              .head_dim = 128,
                                               .kv_heads = 8,
                                               .hidden_size = 5120,
                                               .intermediate_size = 8192,

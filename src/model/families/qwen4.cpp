@@ -14,7 +14,7 @@ namespace {
 
 using Group = WeightGroup;
 constexpr MoeStyle kMoeStyle{.shared = "mlp.shared_expert.", .has_shared_gate = true};
-constexpr std::int64_t kMaxNgramHeads = 4'096;  // of all layers; published: 16
+constexpr std::int64_t kMaxNgramHeads = 1'024;  // of all layers; published: 16
 
 // Embeddings of the last tokens' n-grams; every head has a table of its own, as long as a prime.
 struct Ngrams {
@@ -32,10 +32,11 @@ struct Qwen4 {
   std::int64_t wide() const { return streams * spec.hidden_size; }
 };
 
-bool is_prime(std::int64_t number) {
+// Tables are shorter than kMaxVocab plus a few gaps between primes, so 32 bits hold all of it.
+bool is_prime(std::uint32_t number) {
   if (number < 4) return number > 1;
   if (number % 2 == 0) return false;
-  for (std::int64_t divisor = 3; divisor * divisor <= number; divisor += 2)
+  for (std::uint32_t divisor = 3; divisor * divisor <= number; divisor += 2)
     if (number % divisor == 0) return false;
   return true;
 }
@@ -45,7 +46,7 @@ std::int64_t table_rows(const Ngrams& ngrams, std::int64_t& prime) {
   std::int64_t rows = 0;
   for (std::int64_t head = 0; head < ngrams.heads; ++head) {
     do ++prime;
-    while (!is_prime(prime));
+    while (!is_prime(static_cast<std::uint32_t>(prime)));
     rows += prime;
   }
   return (rows + ngrams.divisor - 1) / ngrams.divisor * ngrams.divisor;

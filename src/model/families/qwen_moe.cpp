@@ -8,6 +8,7 @@ namespace plimsoll::model {
 
 ModelSpec qwen2_moe_from_config(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, {.context_tokens = 32'768,
+                                              .kv_heads = 16,
                                               .hidden_size = 2048,
                                               .intermediate_size = 5632,
                                               .num_layers = 24,

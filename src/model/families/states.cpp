@@ -113,7 +113,7 @@ Mamba read_mamba2(KeyReader& keys, int hidden_size, const Mamba& defaults) {
   mamba.groups = keys.count("mamba_n_groups", kMaxHeads, defaults.groups);
   mamba.states = keys.count("mamba_d_state", kMaxWidth, defaults.states);
   mamba.kernel = keys.count("mamba_d_conv", kMaxKernel, defaults.kernel);
-  mamba.has_convolution_bias = keys.flag("mamba_conv_bias", true);
+  mamba.has_convolution_bias = keys.truth("mamba_conv_bias", true);
   mamba.has_bias = mamba.has_output_bias = keys.flag("mamba_proj_bias", false);
   return mamba;
 }
@@ -127,7 +127,7 @@ std::vector<std::string> read_layer_words(KeyReader& keys, std::string_view key,
   if (words.size() != num_layers) {
     keys.add_error(
         ErrorCode::kMalformed, key,
-        fmt::format("reading the model: {} is no list of a word for each of {} layers", key, num_layers));
+        fmt::format("reading the model: {} is not a list of a word for each of {} layers", key, num_layers));
     words.assign(num_layers, "");
   }
   return words;

@@ -19,6 +19,10 @@ struct Tower {
   void (*write)(KeyReader& wrapper, SpecWriter&);
   /// AutoModelForCausalLM builds the language model alone from a config that names no architecture.
   bool is_text_when_bare = false;
+  /// Who says whether the head is the embedding: the wrapper before its text_config, the text_config alone
+  /// (whose model the wrapper holds whole), or nobody.
+  enum class Ties { kByWrapper, kByText, kNever };
+  Ties ties = Ties::kByWrapper;
   /// Keys of other objects with a model_type that `write` reads besides vision_config and audio_config.
   std::array<std::string_view, 2> parts = {};
 };

@@ -173,6 +173,7 @@ ModelSpec zamba_from_config(KeyReader& keys) {
 
 ModelSpec zamba2_from_config(KeyReader& keys) {
   DecoderDefaults defaults = defaults_of(2560, 0, 54, 32);
+  defaults.derives_intermediate_size = true;
   defaults.intermediate_size = static_cast<int>(4 * keys.integer("hidden_size", 1, kMaxWidth / 4, 2560));
   Zamba zamba{read_config_decoder(keys, defaults), {}};
   ModelSpec& spec = zamba.spec;

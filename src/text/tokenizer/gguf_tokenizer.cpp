@@ -45,7 +45,7 @@ Result<std::vector<BpeModel::Merge>> read_merges(const Json& json) {
     const std::size_t space = line ? line->find(' ', 1) : std::string::npos;
     if (space == std::string::npos || space + 1 >= line->size())
       return fail(ErrorCode::kMalformed,
-                  "merge number " + std::to_string(merges.size()) + " is no pair: " + dump(item),
+                  "merge number " + std::to_string(merges.size()) + " is not a pair: " + dump(item),
                   at("merges"));
     merges.push_back({std::string_view(*line).substr(0, space), std::string_view(*line).substr(space + 1)});
   }
@@ -77,7 +77,7 @@ Result<std::vector<std::string>> read_tokens(const Json& metadata) {
   std::vector<std::string> tokens;
   for (const Json& token : get(metadata, "tokens").items()) {
     if (!token.as_string())
-      return fail(ErrorCode::kMalformed, "token " + std::to_string(tokens.size()) + " is no string",
+      return fail(ErrorCode::kMalformed, "token " + std::to_string(tokens.size()) + " is not a string",
                   at("tokens"));
     tokens.push_back(*token.as_string());
   }

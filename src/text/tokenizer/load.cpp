@@ -141,11 +141,6 @@ Result<TokenizerParts> read_parts(const std::string& path) {
   return ranked_parts(ranked);
 }
 
-std::optional<std::string> as_text(const Json& json) {
-  if (const std::string* text = json.as_string()) return *text;
-  return std::nullopt;
-}
-
 }  // namespace
 
 bool has_tokenizer(const Artifact& artifact) {
@@ -169,23 +164,9 @@ Result<std::shared_ptr<const Tokenizer>> load_tokenizer(const Artifact& artifact
 }
 
 std::optional<std::string> chat_template_source(const Artifact& artifact, std::string_view name) {
-  const bool wants_default = name.empty() || name == "default";
-  if (artifact.form() == Form::kGguf) {
-    const std::string key = "tokenizer.chat_template" + (wants_default ? "" : "." + std::string(name));
-    return as_text(artifact.config()[key]);
-  }
-  // As transformers: files win over tokenizer_config.json.
-  const std::string file =
-      wants_default ? "chat_template.jinja" : "additional_chat_templates/" + std::string(name) + ".jinja";
-  if (auto text = artifact.text_file(file)) return std::move(*text);
-  const Json& templates = artifact.json_file("tokenizer_config.json")["chat_template"];
-  if (templates.is_string()) return wants_default ? as_text(templates) : std::nullopt;
-  for (const Json& entry : templates.items())
-    if (const std::string* known = entry["name"].as_string();
-        known && *known == (wants_default ? "default" : name))
-      return as_text(entry["template"]);
-  if (wants_default) return as_text(artifact.json_file("chat_template.json")["chat_template"]);
-  return std::nullopt;
+  auto stored = artifact::stored_chat_template(artifact, name);
+  if (!stored) return std::nullopt;
+  return std::move(stored->text);
 }
 
 }  // namespace plimsoll::text

@@ -167,7 +167,7 @@ Result<CharacterOrSet> RegexReader::read_hexadecimal(std::size_t min_digits, std
   for (; digits < max_digits && hexadecimal(peek()) >= 0; ++digits, ++at_)
     c = c * 16 + static_cast<char32_t>(hexadecimal(peek()));
   if (digits < min_digits || c > kLastCodePoint || (c >= 0xD800 && c <= 0xDFFF))
-    return refuse("an escape that is no character");
+    return refuse("an escape that is not a character");
   return CharacterOrSet{c, std::nullopt};
 }
 
@@ -213,7 +213,8 @@ Result<CodePointSet> RegexReader::read_class_item() {
   take("-");
   if (peek() == '[') return refuse("a range that ends with a class");
   PLIMSOLL_TRY(const CharacterOrSet last, read_character(true));
-  if (last.set || last.character < first.character) return refuse("a range that is none");
+  if (last.set || last.character < first.character)
+    return refuse("a range whose end stands before its beginning");
   return CodePointSet::of(first.character, last.character);
 }
 

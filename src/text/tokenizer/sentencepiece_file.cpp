@@ -151,7 +151,8 @@ Result<SentencePieceFile> read_sentencepiece(std::string_view file, std::string_
     }
   }
   if (!is_sound || message.is_damaged())
-    return fail(ErrorCode::kMalformed, "this is no SentencePiece model: a field is cut off or out of range",
+    return fail(ErrorCode::kMalformed,
+                "this is not a SentencePiece model: a field is cut off or out of range",
                 std::string(name) + ": byte " + std::to_string(offset));
   if (read.pieces.empty())
     return fail(ErrorCode::kMalformed, "a SentencePiece model without pieces", std::string(name));

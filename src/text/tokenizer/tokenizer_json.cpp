@@ -56,7 +56,7 @@ Result<std::vector<BpeModel::Merge>> read_merges(const JsonView& json) {
     if (!merges.back().left.empty() && !merges.back().right.empty()) return {};
     return fail(ErrorCode::kMalformed,
                 "merge number " + std::to_string(merges.size() - 1) +
-                    " is no pair of tokens: " + dump(item.to_json()),
+                    " is not a pair of tokens: " + dump(item.to_json()),
                 at("/model/merges"));
   }));
   return merges;
@@ -136,7 +136,7 @@ Status read_unigram(const JsonView& model, TokenizerParts& parts) {
     if (!walked || count != 2 || !text || !score)
       return fail(ErrorCode::kMalformed,
                   "token number " + std::to_string(entries.size()) +
-                      " is no text with a score: " + dump(pair.to_json()),
+                      " is not a text with a score: " + dump(pair.to_json()),
                   at("/model/vocab"));
     entries.push_back({*text, static_cast<std::int64_t>(entries.size())});
     scores.push_back(*score);
@@ -147,7 +147,8 @@ Status read_unigram(const JsonView& model, TokenizerParts& parts) {
   UnigramModel::Options options;
   if (const auto id = model["unk_id"].as_integer()) {
     if (*id < 0 || *id >= parts.vocabulary->size())
-      return fail(ErrorCode::kMalformed, "the unknown id " + std::to_string(*id) + " is no token",
+      return fail(ErrorCode::kMalformed,
+                  "the unknown id " + std::to_string(*id) + " is not a token of the vocabulary",
                   at("/model/unk_id"));
     options.unknown_id = static_cast<TokenId>(*id);
   }

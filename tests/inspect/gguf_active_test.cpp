@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a GGUF file of any architecture tells by itself: parameters that a token uses, and that llama.cpp runs
+// it.
+#include "inspect/gguf_active.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/inspect/model_folder.h"
+#include "tests/testing/made_files.h"
+
+namespace plimsoll::inspect {
+namespace {
+
+constexpr std::uint32_t kText = 8, kUint32 = 4, kF32 = 0;
+
+struct Part {
+  const char* name;
+  std::vector<std::uint64_t> dimensions;
+};
+
+std::string gguf_of(const std::string& architecture, const std::vector<Part>& parts,
+                    const std::vector<std::pair<std::string, std::uint32_t>>& figures) {
+  std::string header = testing::gguf_start(parts.size(), 1 + figures.size());
+  header += testing::gguf_key("general.architecture", kText, testing::gguf_string(architecture));
+  for (const auto& [key, value] : figures)
+    header += testing::gguf_key(architecture + "." + key, kUint32, testing::le32(value));
+  std::uint64_t offset = 0;
+  for (const Part& part : parts) {
+    header += testing::gguf_tensor(part.name, part.dimensions, kF32, offset);
+    std::uint64_t elements = 1;
+    for (const std::uint64_t side : part.dimensions) elements *= side;
+    offset += elements * 4;  // the sides below keep it a multiple of 32
+  }
+  return testing::gguf_file(header, std::string(offset, '\0'));
+}
+
+Report inspected(const std::string& file) {
+  ModelFolder folder;
+  folder.write("m.gguf", file);
+  const auto report = inspect(folder.path() + "/m.gguf");
+  EXPECT_TRUE(report);
+  return report ? *report : Report{};
+}
+
+Json llama_cpp(const Report& report) {
+  for (const Json& row : report.support.items())
+    if (row["engine"] == Json("llama.cpp")) return row["status"];
+  return {};
+}
+
+const Part kEmbedding{"token_embd.weight", {8, 32}};
+const Part kQuery{"blk.0.attn_q.weight", {8, 8}};
+
+TEST(GgufActive, AllOfADenseFile) {
+  const Report report = inspected(
+      gguf_of("plamo", {kEmbedding, kQuery, {"blk.0.ffn_up.weight", {8, 16}}}, {{"block_count", 1}}));
+  EXPECT_EQ(report.parameters.total, 256 + 64 + 128);
+  EXPECT_EQ(report.parameters.active, 256 + 64 + 128);
+  EXPECT_EQ(report.parameters.active_without_embedding, 64 + 128);
+  EXPECT_EQ(llama_cpp(report), Json("supported"));
+}
+
+TEST(GgufActive, TheShareOfExpertsThatATokenUses) {
+  const std::vector<Part> parts{kEmbedding,
+                                kQuery,
+                                {"blk.0.ffn_gate_inp.weight", {8, 4}},
+                                {"blk.0.ffn_up_exps.weight", {8, 16, 4}},
+                                {"blk.0.ffn_up_shexp.weight", {8, 16}}};
+  const Report report = inspected(
+      gguf_of("smallthinker", parts, {{"block_count", 1}, {"expert_count", 4}, {"expert_used_count", 2}}));
+  EXPECT_EQ(report.parameters.total, 256 + 64 + 32 + 512 + 128);
+  EXPECT_EQ(report.parameters.active, 256 + 64 + 32 + 512 / 2 + 128);
+  EXPECT_EQ(finding_of(report, "ACTIVE_UNKNOWN"), nullptr);
+  const Report silent = inspected(gguf_of("smallthinker", parts, {{"block_count", 1}}));
+  EXPECT_EQ(silent.parameters.active, std::nullopt);
+  EXPECT_NE(finding_of(silent, "ACTIVE_UNKNOWN"), nullptr);
+}
+
+TEST(GgufActive, ANameThatNobodyKnows) {
+  EXPECT_EQ(llama_cpp(inspected(gguf_of("nobodys", {kEmbedding}, {}))), Json("unknown"));
+}
+
+}  // namespace
+}  // namespace plimsoll::inspect
