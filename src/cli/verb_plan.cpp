@@ -18,7 +18,7 @@ namespace {
 struct VllmFlags {
   std::optional<int> tensor_parallel;
   int pipeline_parallel = 1, decode_context_parallel = 1;
-  bool is_expert_parallel = false, has_no_async = false;
+  bool is_expert_parallel = false, has_no_async = false, is_eager = false, is_language_only = false;
   std::optional<bool> prefix_caching, disables_hybrid_manager;
   std::string state_mode, state_dtype, index_dtype, prefill_backend, speculative;
 };
@@ -31,6 +31,7 @@ struct PlanFlags {
   std::string max_model_len, kv_cache_bytes, num_blocks, block_size, max_num_seqs, max_num_batched_tokens,
       threads;
   std::string kv_cache_dtype = "auto", dtype = "auto", quantization;
+  std::string gpu_memory, gpu_free;
   std::optional<double> utilization;
   VllmFlags vllm;
 };
@@ -71,6 +72,8 @@ Status add_vllm_settings(const VllmFlags& flags, plan::Settings& settings) {
   settings.pipeline_parallel = flags.pipeline_parallel;
   settings.decode_context_parallel = flags.decode_context_parallel;
   settings.is_expert_parallel = flags.is_expert_parallel;
+  settings.is_eager = flags.is_eager;
+  settings.is_language_only = flags.is_language_only;
   settings.prefix_caching = flags.prefix_caching;
   if (flags.disables_hybrid_manager) settings.hybrid_manager = !*flags.disables_hybrid_manager;
   settings.is_async = !flags.has_no_async;
@@ -148,6 +151,24 @@ bool can_be_planned(const plan::Model& model, const facts::EngineChoice& engine)
                                          : model.declared_weights.has_value();
 }
 
+// What the driver reports, where the catalogue's figure is not this machine's.
+Status override_memory(const PlanFlags& flags, std::vector<plan::Target>& targets) {
+  PLIMSOLL_TRY(const auto memory, size_of(flags.gpu_memory, "--gpu-memory-bytes"));
+  PLIMSOLL_TRY(const auto free, size_of(flags.gpu_free, "--gpu-free-bytes"));
+  if (memory && *memory < 1)
+    return fail(ErrorCode::kUsage, "a GPU without memory holds nothing", "--gpu-memory-bytes",
+                "give its bytes");
+  if (memory && targets.empty()) targets.emplace_back();
+  for (plan::Target& target : targets) {
+    if (memory) target.memory = Bytes(*memory);
+    if (free) target.available = Bytes(*free);
+    if (target.available && *target.available > target.memory)
+      return fail(ErrorCode::kUsage, "more memory is free than there is", "--gpu-free-bytes",
+                  "give what is free on one GPU");
+  }
+  return {};
+}
+
 Result<plan::Request> request_of(const PlanFlags& flags) {
   plan::Request request;
   PLIMSOLL_TRY(request.engine,
@@ -160,6 +181,7 @@ Result<plan::Request> request_of(const PlanFlags& flags) {
     PLIMSOLL_TRY(plan::Target target, plan::parse_target(text));
     request.targets.push_back(std::move(target));
   }
+  PLIMSOLL_TRY_VOID(override_memory(flags, request.targets));
   // The pool's size stands in for the memory's, so that neither is needed then.
   const bool pool_is_given = request.settings.kv_cache_bytes || request.settings.num_blocks;
   if (flags.is_here || (flags.gpus.empty() && !pool_is_given && !request.is_simple)) {
@@ -204,6 +226,8 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
                 "keep what prefixes left in the cache");
   verb.add_flag("--disable-hybrid-kv-cache-manager,!--no-disable-hybrid-kv-cache-manager",
                 flags.disables_hybrid_manager, "layers with windows keep all tokens");
+  verb.add_flag("--enforce-eager", flags.is_eager, "no CUDA graphs");
+  verb.add_flag("--language-model-only", flags.is_language_only, "encoders are not run");
   verb.add_flag("--no-async-scheduling", flags.has_no_async, "one batch under way");
   verb.add_option("--mamba-cache-mode", flags.state_mode, "what of states is kept for prefixes")
       ->check(CLI::IsMember({"none", "align", "all"}));
@@ -219,15 +243,16 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
 void add_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("MODEL", flags.model,
                   std::string(kModelHelp) + "; without it: the whole built-in catalogue");
-  verb.add_option(
-      "--engine", flags.engine,
-      "plimsoll (this program's own, on the CPU), any (the formula alone), or vllm[@VERSION] with "
-      "--kv-cache-memory-bytes; others are not modelled yet. "
-      "Default: any with --gpu, plimsoll on this machine");
+  verb.add_option("--engine", flags.engine,
+                  "plimsoll (this program's own, on the CPU), any (the formula alone), or vllm[@VERSION]; "
+                  "others are not modelled yet. "
+                  "Default: any with --gpu, plimsoll on this machine");
   verb.add_option("--accounting", flags.accounting, "simple: memory x share - weights - reserve, GB = 10^9")
       ->check(CLI::IsMember({"simple"}));
   verb.add_option("--gpu", flags.gpus, "NAME[:N] or a size with its unit, 24GB[:N]; may be given again");
   verb.add_flag("--here", flags.is_here, "this machine's memory (the default when nothing else is said)");
+  verb.add_option("--gpu-memory-bytes", flags.gpu_memory, "memory of one GPU, as the driver reports it");
+  verb.add_option("--gpu-free-bytes", flags.gpu_free, "what of it is free at the start");
   verb.add_option("--max-model-len", flags.max_model_len,
                   "longest request in tokens; auto: the longest that fits");
   verb.add_option("--kv-cache-dtype", flags.kv_cache_dtype, "auto, bfloat16, fp8, ...")

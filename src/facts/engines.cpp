@@ -6,6 +6,23 @@
 #include <vector>
 
 namespace plimsoll::facts {
+
+std::vector<int> release_numbers(std::string_view version) {
+  std::vector<int> numbers;
+  const char* at = version.data();
+  const char* end = at + version.size();
+  while (at != end && numbers.size() < 4) {
+    int number = 0;
+    const auto [stop, error] = std::from_chars(at, end, number);
+    if (error != std::errc{}) break;
+    numbers.push_back(number);
+    at = stop;
+    if (at == end || *at != '.') break;
+    ++at;
+  }
+  return numbers;
+}
+
 namespace {
 
 constexpr std::array<std::pair<EngineName, std::string_view>, 5> kNames{{
@@ -89,23 +106,6 @@ constexpr EngineVersion kVersions[] = {
     {EngineName::kSglang, "0.5.23", "release on PyPI"},
     {EngineName::kLlamaCpp, "", "builds are numbered, not versioned"},
 };
-
-/// The leading "1.2.3" of a version as numbers; empty when it does not start so.
-std::vector<int> release_numbers(std::string_view version) {
-  std::vector<int> numbers;
-  const char* at = version.data();
-  const char* end = at + version.size();
-  while (at != end && numbers.size() < 4) {
-    int number = 0;
-    const auto [stop, error] = std::from_chars(at, end, number);
-    if (error != std::errc{}) break;
-    numbers.push_back(number);
-    at = stop;
-    if (at == end || *at != '.') break;
-    ++at;
-  }
-  return numbers;
-}
 
 /// Built from a checkout without tags: says nothing about its age.
 bool is_untagged(std::string_view version) {

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/finding.h"
 #include "base/result.h"
@@ -22,6 +23,10 @@ struct EngineChoice {
   std::string asked;    // as written behind the @; may be empty
   Findings findings;    // VERSION_UNKNOWN when `version` is not what was asked
 };
+
+/// The leading "1.2.3" of a version as up to four numbers, which compare as releases do; empty when it does
+/// not start so.
+std::vector<int> release_numbers(std::string_view version);
 
 /// Reads `vllm`, `vllm@0.33.0`, `vllm@0.23.1rc1.dev1201+gabc`. A development or rc version counts as the
 /// release it precedes; an unknown one becomes the newest older one known (the oldest known where none is

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <vector>
+
+#include "facts/engines.h"
 
 namespace plimsoll::facts {
 namespace {
@@ -156,20 +157,6 @@ constexpr std::array<std::string_view, 16> kSglangMethods{
     "mxfp4",      "gguf",         "modelslim", "compressed-tensors"};
 
 /// The leading numbers of "0.4.6.post5".
-std::vector<int> release_numbers(std::string_view version) {
-  std::vector<int> numbers;
-  const char *at = version.data(), *end = at + version.size();
-  while (at != end) {
-    int number = 0;
-    const auto [stop, error] = std::from_chars(at, end, number);
-    if (error != std::errc{}) break;
-    numbers.push_back(number);
-    if (stop == end || *stop != '.') break;
-    at = stop + 1;
-  }
-  return numbers;
-}
-
 const Listing* listing_of(ServingEngine engine, std::string_view architecture) {
   for (const Listing& row : all_listings())
     if (row.engine == engine && row.architecture == architecture) return &row;

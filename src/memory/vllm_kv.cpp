@@ -327,9 +327,9 @@ class Planner {
   std::string refusal() const {
     std::string text = std::string("To serve at least one request with the ") +
                        (rules_.says_models ? "models's" : "model's") + " max seq len (" +
-                       std::to_string(settings_.max_model_len) + "), (" + gib(plan_.required) +
+                       std::to_string(settings_.max_model_len) + "), (" + vllm_gib(plan_.required) +
                        " GiB KV cache is needed, which is larger than the available KV cache memory (" +
-                       gib(plan_.available) + " GiB).";
+                       vllm_gib(plan_.available) + " GiB).";
     if (plan_.longest_len > 0)
       text += " Based on the available memory, the estimated maximum model length is " +
               std::to_string(plan_.longest_len) + ".";
@@ -340,14 +340,6 @@ class Planner {
   }
 
   // Two decimals at most and one at least, as Python prints round(x, 2).
-  static std::string gib(Bytes bytes) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.2f", static_cast<double>(bytes.value) / static_cast<double>(kGiB));
-    std::string result(text);
-    if (result.ends_with('0')) result.pop_back();
-    return result;
-  }
-
   static tl::unexpected<Error> too_large() {
     return fail(ErrorCode::kMalformed, "a block of the cache does not fit 63 bits", "config.json",
                 "check the sizes in the config");
@@ -362,6 +354,14 @@ class Planner {
 };
 
 }  // namespace
+
+std::string vllm_gib(Bytes bytes) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f", static_cast<double>(bytes.value) / static_cast<double>(kGiB));
+  std::string result(text);
+  if (result.ends_with('0')) result.pop_back();
+  return result;
+}
 
 std::vector<int> pipeline_stages(std::int64_t num_layers, int num_stages) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(num_stages), num_layers / num_stages);

@@ -2,8 +2,9 @@
 #include "memory/vllm_rules.h"
 
 #include <array>
-#include <charconv>
-#include <tuple>
+#include <vector>
+
+#include "facts/engines.h"
 
 namespace plimsoll::memory {
 namespace {
@@ -11,44 +12,72 @@ namespace {
 using G = VllmGrouping;
 using T = VllmTokens;
 using C = VllmConcurrency;
+using B = VllmBatches;
 
-// Newest first. Columns: release, utilization, grouping, tokens, concurrency, batches in flight, null block,
-// prefixes of states, "models's".
-constexpr VllmRules kRules[] = {
-    {0, 29, 0, 0.92, G::kMost150, T::kRequests, C::kBlocks, true, true, true, false},
-    {0, 27, 0, 0.92, G::kMost150, T::kRequests, C::kBlocks, true, false, true, false},
-    {0, 26, 0, 0.92, G::kMost150, T::kRequests, C::kBytes, true, false, true, false},
-    {0, 22, 0, 0.92, G::kMost150, T::kRequests, C::kBytes, false, false, false, false},
-    {0, 21, 0, 0.92, G::kMost150, T::kRequests, C::kBytes, false, false, false, true},
-    {0, 20, 0, 0.92, G::kMost150, T::kLeastBlock, C::kBytes, false, false, false, true},
-    {0, 18, 0, 0.90, G::kMost150, T::kLeastBlock, C::kBytes, false, false, false, true},
-    {0, 12, 0, 0.90, G::kMost125, T::kLeastBlock, C::kBytes, false, false, false, true},
-    {0, 11, 0, 0.90, G::kLeast, T::kLeastBlock, C::kBytes, false, false, false, true},
-    {0, 9, 1, 0.90, G::kLeast, T::kBlocksOfGroup, C::kBytes, false, false, false, true},
-    {0, 6, 0, 0.90, G::kNone, T::kBlocks, C::kTokens, false, false, false, true},
+struct Change {
+  int major, minor, patch;
+  void (*apply)(VllmRules&);
 };
 
-std::array<int, 3> numbers_of(std::string_view version) {
-  std::array<int, 3> numbers{};
-  for (int& number : numbers) {
-    const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), number);
-    if (error != std::errc()) break;
-    version.remove_prefix(static_cast<std::size_t>(end - version.data()));
-    if (version.empty() || version.front() != '.') break;
-    version.remove_prefix(1);
+// What each release changed, oldest first; the fields' own values are those of 0.6.
+constexpr Change kChanges[] = {
+    {0, 6, 0, [](VllmRules&) {}},
+    {0, 8, 0, [](VllmRules& r) { r.batches = B::kNamed; }},
+    {0, 8, 4, [](VllmRules& r) { r.batches = B::kMemory; }},
+    {0, 9, 0, [](VllmRules& r) { r.batches = B::kNotA100; }},
+    {0, 9, 1,
+     [](VllmRules& r) {
+       r.grouping = G::kLeast;
+       r.tokens = T::kBlocksOfGroup;
+       r.concurrency = C::kBytes;
+       r.checks_free_memory = true;
+       r.counts_others = false;
+     }},
+    {0, 11, 0, [](VllmRules& r) { r.tokens = T::kLeastBlock; }},
+    {0, 12, 0, [](VllmRules& r) { r.grouping = G::kMost125; }},
+    {0, 14, 0,
+     [](VllmRules& r) {
+       r.rounds_budget_up = true;
+       r.names_device = true;
+     }},
+    {0, 18, 0, [](VllmRules& r) { r.grouping = G::kMost150; }},
+    {0, 20, 0,
+     [](VllmRules& r) {
+       r.memory_utilization = 0.92;
+       r.budgets_graphs = true;
+     }},
+    {0, 21, 0, [](VllmRules& r) { r.tokens = T::kRequests; }},
+    {0, 22, 0, [](VllmRules& r) { r.says_models = false; }},
+    {0, 26, 0,
+     [](VllmRules& r) {
+       r.counts_batches_in_flight = true;
+       r.caches_prefixes_of_states = true;
+     }},
+    {0, 27, 0, [](VllmRules& r) { r.concurrency = C::kBlocks; }},
+    {0, 29, 0, [](VllmRules& r) { r.reserves_null_block = true; }},
+    {0, 30, 0, [](VllmRules& r) { r.batches = B::kLarger; }},
+    {0, 33, 0, [](VllmRules& r) { r.batches = B::kNotUnified; }},
+};
+
+constexpr auto kRules = [] {
+  std::array<VllmRules, std::size(kChanges)> rows{};
+  VllmRules rules;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    kChanges[i].apply(rules);
+    rules.major = kChanges[i].major, rules.minor = kChanges[i].minor, rules.patch = kChanges[i].patch;
+    rows[i] = rules;
   }
-  return numbers;
-}
+  return rows;
+}();
 
 }  // namespace
 
 const VllmRules& vllm_rules(std::string_view version) {
-  const auto asked = numbers_of(version);
-  if (asked == std::array<int, 3>{}) return kRules[0];
-  for (const VllmRules& rules : kRules)
-    if (std::tie(rules.major, rules.minor, rules.patch) <= std::tie(asked[0], asked[1], asked[2]))
-      return rules;
-  return kRules[std::size(kRules) - 1];
+  const auto asked = facts::release_numbers(version);
+  if (asked.empty()) return kRules.back();
+  for (auto rules = kRules.rbegin(); rules != kRules.rend(); ++rules)
+    if (std::vector{rules->major, rules->minor, rules->patch} <= asked) return *rules;
+  return kRules.front();
 }
 
 }  // namespace plimsoll::memory

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which rules does a release of vLLM divide the memory for keys and values?
+// By which rules does a release of vLLM divide a GPU's memory?
 // One struct filled from one table by release; formulas read its fields and compare no versions. Constants;
-// any thread may call. Source: docs/formulas/vllm_kv_cache.md, section 7.
+// any thread may call. Source: docs/formulas/vllm_kv_cache.md, section 7, and vllm_budget.md.
 #pragma once
 
 #include <string_view>
@@ -31,16 +31,32 @@ enum class VllmConcurrency {
   kBlocks,  // blocks by those that a request needs
 };
 
+/// Which GPUs are given large batches where no flag says how large.
+enum class VllmBatches {
+  kLength,      // none: a batch holds the longest request, in chunks where that is long
+  kNamed,       // H100 and H200, by name; all GPUs many sequences
+  kMemory,      // those of 70 GiB and more
+  kNotA100,     // the same without A100
+  kLarger,      // beside these, larger ones from 160 GiB on
+  kNotUnified,  // the same without GB10
+};
+
 struct VllmRules {
   int major = 0, minor = 0, patch = 0;  // the first release with these rules
-  double memory_utilization = 0.92;     // --gpu-memory-utilization where no flag says otherwise
-  VllmGrouping grouping = VllmGrouping::kMost150;
-  VllmTokens tokens = VllmTokens::kRequests;
-  VllmConcurrency concurrency = VllmConcurrency::kBlocks;
-  bool counts_batches_in_flight = true;   // windows keep the tokens of every batch under way, not of one
-  bool reserves_null_block = true;        // the fit check leaves out the block that is never handed out
-  bool caches_prefixes_of_states = true;  // prefix caching is on by default where layers keep states
-  bool says_models = false;               // the refusal reads "models's"
+  double memory_utilization = 0.90;     // --gpu-memory-utilization where no flag says otherwise
+  VllmGrouping grouping = VllmGrouping::kNone;
+  VllmTokens tokens = VllmTokens::kBlocks;
+  VllmConcurrency concurrency = VllmConcurrency::kTokens;
+  VllmBatches batches = VllmBatches::kLength;
+  bool counts_batches_in_flight = false;   // windows keep the tokens of every batch under way, not of one
+  bool reserves_null_block = false;        // the fit check leaves out the block that is never handed out
+  bool caches_prefixes_of_states = false;  // prefix caching is on by default where layers keep states
+  bool says_models = true;                 // the refusal reads "models's"
+  bool checks_free_memory = false;         // the share asked for has to be free at the start
+  bool names_device = false;               // that refusal names the device
+  bool counts_others = true;               // what others took before the start is taken off the budget
+  bool rounds_budget_up = false;           // the share in bytes; else down
+  bool budgets_graphs = false;             // an estimate for CUDA graphs is taken off the budget
 };
 
 /// The rules of `version` ("0.33.0"): of the newest release known that is no newer, the oldest known where

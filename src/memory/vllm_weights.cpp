@@ -6,6 +6,10 @@
 #include <optional>
 #include <string_view>
 
+#include "memory/quantized_weights.h"
+#include "memory/vllm_kv.h"
+#include "model/tensor_kinds.h"
+
 namespace plimsoll::memory {
 namespace {
 
@@ -59,6 +63,8 @@ constexpr NamedSplit kSplits[] = {
     {"shared_expert_gate", Split::kWhole, Split::kWhole},
 };
 
+constexpr std::int64_t kExpertInputStep = 256;  // of four-bit floats, on each rank
+constexpr double kPlainCopy = 2;  // bytes: what latent vectors are unfolded by stays beside the quantized one
 constexpr std::int64_t kScalesOfAttention = 16;  // four f32 of each layer: query, key, value, probability
 constexpr std::int64_t kSectionedTables = 4;     // positions of videos run further than those of text
 
@@ -86,17 +92,22 @@ Name name_of(std::string_view text) {
 class RankWeights {
  public:
   RankWeights(const model::ModelSpec& spec, const VllmWeightSettings& settings)
-      : spec_(spec), settings_(settings) {}
+      : spec_(spec),
+        settings_(settings),
+        stages_(pipeline_stages(static_cast<std::int64_t>(spec.layers.size()), settings.num_stages)) {}
 
   Status add(const model::Weight& weight) {
     if (weight.group == model::WeightGroup::kMtp && !settings_.has_prediction_layers) return {};
+    if (!is_here(weight)) return {};
     const Name name = name_of(weight.hf_name);
     const bool is_counted = weight.is_parameter || name.module == "e_score_correction_bias";
     if (!is_counted) return {};
     PLIMSOLL_TRY(const std::int64_t elements, elements_of(weight, name));
     const bool is_wide =
         std::find(std::begin(kIn32Bit), std::end(kIn32Bit), name.module) != std::end(kIn32Bit);
-    const auto bytes = stored_bytes(is_wide ? DType::kF32 : weight.dtype.value_or(settings_.dtype), elements);
+    const DType plain = is_wide ? DType::kF32 : weight.dtype.value_or(settings_.dtype);
+    auto bytes = stored_bytes(plain, elements);
+    if (const auto quantized = quantized_bytes(weight, name, elements)) bytes = quantized;
     const auto sum = bytes ? checked_sum(total_.bytes.value, bytes->value) : std::nullopt;
     if (!sum)
       return fail(ErrorCode::kMalformed, "the weights of a rank do not fit 63 bits", weight.hf_name,
@@ -110,15 +121,70 @@ class RankWeights {
  private:
   std::int64_t ranks() const { return settings_.tensor_parallel; }
 
+  // The embedding is on the first stage, what follows the last layer on the last; a tied head is on both.
+  bool is_here(const model::Weight& weight) const {
+    using enum model::WeightGroup;
+    const bool is_first = settings_.stage == 0, is_last = settings_.stage == settings_.num_stages - 1;
+    const auto layer = static_cast<std::size_t>(weight.layer);
+    if (weight.layer >= 0 && layer < stages_.size() && weight.group != kMtp)
+      return stages_[layer] == settings_.stage;
+    if (weight.group == kEmbedding) return is_first || (is_last && spec_.ties_embeddings);
+    if (weight.group == kHead || weight.group == kNorm || weight.group == kMtp) return is_last;
+    return is_first;
+  }
+
+  // What a quantized weight takes on this rank: its share of what the checkpoint stores.
+  std::optional<Bytes> quantized_bytes(const model::Weight& weight, const Name& name, std::int64_t elements) {
+    const double share = static_cast<double>(elements) / static_cast<double>(weight.elements());
+    if (settings_.linear_format) {
+      if (!weight.is_linear || weight.group == model::WeightGroup::kHead) return std::nullopt;
+      total_.is_exact = false;
+      return Bytes(elements / 8 * bits_per_weight(*settings_.linear_format));
+    }
+    const model::QuantizationScheme* scheme =
+        settings_.quantization ? scheme_of(weight, *settings_.quantization) : nullptr;
+    if (!scheme) return std::nullopt;
+    total_.is_exact = false;
+    const auto tensors = stored_tensors(weight.shape, *scheme, settings_.dtype);
+    if (!tensors) {
+      note_unknown(name);
+      return std::nullopt;
+    }
+    double bytes = 0;
+    for (const StoredTensor& tensor : *tensors)
+      if (const auto stored = stored_bytes(tensor.dtype, tensor.elements))
+        bytes += static_cast<double>(stored->value);
+    bytes *= static_cast<double>(weight.copies) * share;
+    if (scheme->layout == model::Layout::kMxfp4Blocks) bytes *= padding_of(weight);
+    if (name.module == "kv_b_proj") bytes += static_cast<double>(elements) * kPlainCopy;
+    constexpr double kLargest = 9.0e18;
+    return Bytes(static_cast<std::int64_t>(std::min(bytes, kLargest)));
+  }
+
+  // Experts of four-bit floats are filled up to the widths that their kernels take.
+  double padding_of(const model::Weight& weight) const {
+    const auto place = static_cast<std::size_t>(weight.layer);
+    if (place >= spec_.layers.size() || settings_.is_expert_parallel) return 1;
+    const std::int64_t inner = spec_.layers[place].ffn.expert_intermediate_size / ranks();
+    const auto grown = [](std::int64_t width, std::int64_t step) {
+      return static_cast<double>((width + step - 1) / step * step) / static_cast<double>(width);
+    };
+    return inner < 1 ? 1
+                     : grown(inner, settings_.expert_width_step) * grown(spec_.hidden_size, kExpertInputStep);
+  }
+
+  void note_unknown(const Name& name) {
+    if (std::find(total_.unknown.begin(), total_.unknown.end(), name.module) == total_.unknown.end())
+      total_.unknown.emplace_back(name.module);
+  }
+
   Split split_of(const model::Weight& weight, const Name& name) {
     using enum model::WeightGroup;
     if (weight.group == kNorm || weight.group == kRouter) return Split::kWhole;
     const auto* row = std::find_if(std::begin(kSplits), std::end(kSplits),
                                    [&](const NamedSplit& split) { return split.module == name.module; });
     if (row != std::end(kSplits)) return name.is_bias ? row->bias : row->weight;
-    if (weight.is_linear &&
-        std::find(total_.unknown.begin(), total_.unknown.end(), name.module) == total_.unknown.end())
-      total_.unknown.emplace_back(name.module);
+    if (weight.is_linear) note_unknown(name);
     return Split::kWhole;
   }
 
@@ -183,6 +249,7 @@ class RankWeights {
 
   const model::ModelSpec& spec_;
   const VllmWeightSettings& settings_;
+  std::vector<int> stages_;  // of each layer
   VllmWeights total_;
 };
 
@@ -234,8 +301,9 @@ Result<Bytes> vllm_buffers(const model::ModelSpec& spec, DType dtype) {
 }
 
 Result<VllmWeights> vllm_weights(const model::ModelSpec& spec, const VllmWeightSettings& settings) {
-  if (settings.tensor_parallel < 1)
-    return fail(ErrorCode::kUsage, "there must be at least 1 rank", "--tensor-parallel-size",
+  if (settings.tensor_parallel < 1 || settings.num_stages < 1 || settings.stage < 0 ||
+      settings.stage >= settings.num_stages)
+    return fail(ErrorCode::kUsage, "there must be at least 1 rank and 1 stage", "--tensor-parallel-size",
                 "give 1 or more");
   if (!spec.has_all_weights)
     return fail(ErrorCode::kUnsupported, "the weights of some part of the model are not known", "config.json",

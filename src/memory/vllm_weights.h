@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many bytes of a model's weights does each rank of vLLM hold?
 // Every weight of the spec is split, copied or kept whole as the engine's layers do; buffers come beside
-// them. Leaves out copies made after loading and quantized layouts. Pure. Source:
-// docs/formulas/vllm_weights.md.
+// them. Exact in 16 bit; quantized layouts count as the checkpoint stores them, with the padding and copies
+// that are known. Pure. Source: docs/formulas/vllm_weights.md.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/dtype.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "memory/weights.h"
 #include "model/model.h"
+#include "model/quantization.h"
 
 namespace plimsoll::memory {
 
@@ -20,10 +23,15 @@ struct VllmWeightSettings {
   int tensor_parallel = 1;
   bool is_expert_parallel = false;  // whole experts to ranks, instead of a slice of each
   bool has_prediction_layers = false;
+  int stage = 0, num_stages = 1;                      // --pipeline-parallel-size
+  const model::Quantization* quantization = nullptr;  // as the config declares it
+  std::int64_t expert_width_step = 128;               // of four-bit floats; Hopper's kernels take 64
+  std::optional<WeightFormat> linear_format = {};     // linear layers quantized while loading
 };
 
 struct VllmWeights {
-  Bytes bytes;                       // of rank 0
+  Bytes bytes;                       // of the stage's rank 0
+  bool is_exact = true;              // false: some weights are quantized, and engines lay them out anew
   std::vector<std::string> unknown;  // names of weights whose splitting is not known: counted whole
 };
 

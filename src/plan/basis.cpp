@@ -27,14 +27,14 @@ void add_weights_basis(Row& row, std::int64_t gpus) {
         basis_with_bar(field, row.weights_basis, row.weights, bar, "docs/formulas/weights.md"));
 }
 
-void add_pool_basis(Row& row, const std::string& source) {
+void add_pool_basis(Row& row, const std::string& kind, const std::string& source) {
   for (const std::string& field : {std::string("kv_cache_bytes_per_gpu"), part_field(row, "kv_cache")})
-    row.basis.push_back(basis_with_bar(field, "assumed", row.kv_cache, row.error_bar, source));
+    row.basis.push_back(basis_with_bar(field, kind, row.kv_cache, row.error_bar, source));
   // What the pool holds grows in proportion to it.
   const auto pool = static_cast<double>(row.kv_cache.value);
   const double share = pool > 0 ? static_cast<double>(row.error_bar.value) / pool : 0;
   const auto add = [&](const char* field, double middle) {
-    Basis basis{field, "assumed", {}, {}, source};
+    Basis basis{field, kind, {}, {}, source};
     if (pool > 0) {
       basis.low = std::max(0.0, middle * (1 - share));
       basis.high = middle * (1 + share);
@@ -44,7 +44,7 @@ void add_pool_basis(Row& row, const std::string& source) {
   add("num_blocks", static_cast<double>(row.num_blocks.value));
   add("kv_tokens", static_cast<double>(row.kv_tokens.value));
   add("max_concurrency", row.max_concurrency);
-  row.basis.push_back({"error_bar_bytes", "assumed", {}, {}, source});
+  row.basis.push_back({"error_bar_bytes", kind, {}, {}, source});
 }
 
 }  // namespace plimsoll::plan

@@ -139,7 +139,7 @@ void add_basis(const Question& question, const EmbeddedAnswer& answer, Row& row)
     row.basis.push_back({"estimated_max_model_len", "assumed", {}, {}, page});
   if (answer.pool_source != PoolSource::kAvailableMemory) return;
   row.error_bar = bar;
-  add_pool_basis(row, page);
+  add_pool_basis(row, "assumed", page);
 }
 
 /// The pool that a flag could ask for within the budget, when only the default limit keeps it smaller.

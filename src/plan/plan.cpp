@@ -19,9 +19,9 @@ Result<Model> catalogue_model(const facts::CatalogueEntry& entry) {
 }
 
 void read_declared(const Json& config, const Json& hf_quant_config, Model& model) {
-  const auto quantization = model::read_quantization(config, hf_quant_config);
+  model.quantization = model::read_quantization(config, hf_quant_config);
   model.default_length = model::default_length(config, model.spec);
-  if (const auto checkpoint = memory::stored_checkpoint(model.spec, quantization))
+  if (const auto checkpoint = memory::stored_checkpoint(model.spec, model.quantization))
     model.declared_weights = checkpoint->bytes;
 }
 

@@ -16,6 +16,7 @@
 #include "facts/facts.h"
 #include "memory/memory.h"
 #include "model/model.h"
+#include "model/quantization.h"
 
 namespace plimsoll::plan {
 
@@ -26,6 +27,7 @@ struct Model {
   std::optional<Bytes> stored_weights;    // tensor bytes from headers; absent when there are no weight files
   std::int64_t default_length = 0;        // of requests where no flag says otherwise; 0: the spec's context
   std::optional<Bytes> declared_weights;  // what a checkpoint takes that is stored as the config declares
+  std::optional<model::Quantization> quantization;  // as the config declares it
 };
 
 /// Fills in what the config alone tells beside the spec, as inspect counts it: default length, cache type,
@@ -69,6 +71,8 @@ struct Settings {
   int pipeline_parallel = 1;
   int decode_context_parallel = 1;
   bool is_expert_parallel = false;
+  bool is_eager = false;          // no CUDA graphs
+  bool is_language_only = false;  // encoders are neither loaded nor run
   std::optional<bool> prefix_caching, hybrid_manager;
   std::optional<memory::VllmStateMode> state_mode;
   bool is_async = true;                  // a batch is prepared while another runs
@@ -129,6 +133,7 @@ struct Row {
   std::int64_t num_layers = 0;
   std::vector<memory::VllmGroup> groups;  // empty: every layer pages alike
   std::vector<Bytes> stage_blocks;        // bytes of a block on each pipeline stage; empty: one stage
+  std::vector<Bytes> stage_weights;       // bytes of weights on each; empty: not known apart
   int tensor_parallel = 0;                // 0: all GPUs
   int decode_context_parallel = 1;
   bool is_expert_parallel = false;

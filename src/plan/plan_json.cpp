@@ -83,7 +83,9 @@ Json engine_row(const Row& row) {
       ranks.push_back(
           Json::object({{"pipeline_rank", stage},
                         {"layers", std::count(places.begin(), places.end(), static_cast<int>(stage))},
-                        {"weights_bytes", nullptr},
+                        {"weights_bytes", stage < static_cast<std::int64_t>(row.stage_weights.size())
+                                              ? Json(row.stage_weights[static_cast<std::size_t>(stage)].value)
+                                              : Json()},
                         {"bytes_per_block", row.stage_blocks[static_cast<std::size_t>(stage)].value}}));
   } else if (row.can_be)
     ranks.push_back(Json::object({{"pipeline_rank", 0},

@@ -41,7 +41,7 @@ std::string part_field(const Row& row, std::string_view part);
 /// The weights of the finished row, wherever they stand, unless they are exact.
 void add_weights_basis(Row& row, std::int64_t gpus);
 /// The pool of the finished row and everything that follows from its size, with `row.error_bar`.
-void add_pool_basis(Row& row, const std::string& source);
+void add_pool_basis(Row& row, const std::string& kind, const std::string& source);
 
 /// No engine: the choice behind the simple accounting.
 facts::EngineChoice any_engine();

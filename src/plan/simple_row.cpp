@@ -38,7 +38,7 @@ void add_basis(Bytes reserve, std::int64_t gpus, Row& row) {
   row.error_bar = reserve + Bytes(row.weights_bar.value / gpus);
   row.basis.push_back(basis_with_bar(part_field(row, "margin"), "assumed", reserve, reserve, page));
   row.basis.push_back({"estimated_max_model_len", "assumed", {}, {}, page});
-  add_pool_basis(row, page);
+  add_pool_basis(row, "assumed", page);
 }
 
 std::string refusal(const memory::SimpleInput& input, const memory::SimplePlan& plan, bool is_per_gpu) {

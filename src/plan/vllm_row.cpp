@@ -8,6 +8,7 @@
 #include "memory/memory.h"
 #include "plan/layout.h"
 #include "plan/rows.h"
+#include "plan/vllm_memory.h"
 
 namespace plimsoll::plan {
 namespace {
@@ -45,17 +46,14 @@ class VllmQuestion {
                             {"TP_DIVISIBILITY", FindingLevel::kError, FindingKind::kCheckFailed,
                              "--tensor-parallel-size", layers.error().message, layers.error().fix});
     if (!layers) return fail(std::move(layers).error());
-    if (!settings_.kv_cache_bytes)
-      return fail(
-          ErrorCode::kUnsupported,
-          "what vLLM needs beside weights and cache is not modelled yet, so the cache's size cannot be "
-          "told from the GPU",
-          "--kv-cache-memory-bytes", "give the bytes of the cache on each GPU");
-    PLIMSOLL_TRY(memory::VllmKvPlan plan, plan_for(*layers, length_of(question_)));
+    Row row;
+    PLIMSOLL_TRY(const VllmMemory memory, vllm_memory(question_, rules_, {ranks_, stages_}, row));
+    PLIMSOLL_TRY(memory::VllmKvPlan plan, plan_for(*layers, length_of(question_), memory));
     if (settings_.longest_model_len && plan.longest_len > 0) {
-      PLIMSOLL_TRY(plan, plan_for(*layers, plan.longest_len));
+      PLIMSOLL_TRY(plan, plan_for(*layers, plan.longest_len, memory));
     }
-    return row_of(*layers, plan);
+    fill(row, *layers, plan, memory);
+    return row;
   }
 
  private:
@@ -111,8 +109,8 @@ class VllmQuestion {
                                                                                : memory::VllmStateMode::kNone;
   }
 
-  Result<memory::VllmKvPlan> plan_for(const std::vector<memory::VllmLayer>& layers,
-                                      std::int64_t length) const {
+  Result<memory::VllmKvPlan> plan_for(const std::vector<memory::VllmLayer>& layers, std::int64_t length,
+                                      const VllmMemory& memory) const {
     memory::VllmKvSettings kv;
     // Kernels of sparse latent attention and of latent vectors in 8 bit take blocks of 64.
     const bool takes_64 = has_kind(layers, VllmKind::kIndexer) ||
@@ -124,7 +122,7 @@ class VllmQuestion {
       kv.kernel_tokens = 64;
     kv.max_model_len = length;
     kv.longest_asked = spec().context_tokens();
-    kv.max_num_batched_tokens = settings_.max_num_batched_tokens.value_or(8192);
+    kv.max_num_batched_tokens = memory.batch.tokens;
     kv.batches_in_flight = settings_.is_async ? (stages_ > 1 ? stages_ + 1 : 2) : stages_;
     kv.is_hybrid_manager_on = settings_.hybrid_manager.value_or(!has_kind(layers, VllmKind::kChunked));
     kv.pipeline_parallel = stages_;
@@ -132,46 +130,21 @@ class VllmQuestion {
     kv.num_speculative_tokens = settings_.num_speculative_tokens;
     kv.num_blocks_override = settings_.num_blocks;
     return memory::plan_vllm_kv(layers, static_cast<std::int64_t>(spec().layers.size()), kv, rules_,
-                                *settings_.kv_cache_bytes);
+                                memory.kv_cache);
   }
 
-  Status add_weights(Row& row) const {
-    PLIMSOLL_TRY(row.total_weights, weights_of(question_, row));
-    const bool is_plain = spec().quantization.empty() && !settings_.quantization && stages_ == 1;
-    if (is_plain) {
-      memory::VllmWeightSettings weights;
-      weights.dtype =
-          spec().declared_dtype.value_or(DType::kBF16) == DType::kF16 ? DType::kF16 : DType::kBF16;
-      weights.tensor_parallel = ranks_;
-      weights.is_expert_parallel = settings_.is_expert_parallel;
-      weights.has_prediction_layers = settings_.num_speculative_tokens > 0;
-      if (const auto exact = memory::vllm_weights(spec(), weights); exact && exact->unknown.empty()) {
-        PLIMSOLL_TRY(const Bytes buffers, memory::vllm_buffers(spec(), weights.dtype));
-        row.weights = exact->bytes + buffers;
-        row.weights_basis = "formula";
-        return {};
-      }
-    }
-    const std::int64_t gpus = std::int64_t{ranks_} * stages_;
-    row.weights = Bytes(row.total_weights.value / gpus);
-    row.weights_basis = "assumed";
-    row.weights_bar = Bytes(row.total_weights.value / 10);
-    return {};
-  }
-
-  Result<Row> row_of(const std::vector<memory::VllmLayer>& layers, const memory::VllmKvPlan& plan) const {
+  void fill(Row& row, const std::vector<memory::VllmLayer>& layers, const memory::VllmKvPlan& plan,
+            const VllmMemory& memory) const {
     const Model& model = *question_.model;
-    Row row;
     row.model = model.source;
     row.title = model.title;
     row.target = question_.target;
     row.kv_cache_dtype = cache_name_;
-    row.fits = plan.fits;
+    row.fits = plan.fits && memory.refusal.empty();
     row.tensor_parallel = ranks_;
     row.decode_context_parallel = settings_.decode_context_parallel;
     row.is_expert_parallel = settings_.is_expert_parallel;
-    PLIMSOLL_TRY_VOID(add_weights(row));
-    row.kv_cache = *settings_.kv_cache_bytes;
+    row.kv_cache = std::max(Bytes(0), memory.kv_cache);
     row.total_kv_cache = row.kv_cache * (std::int64_t{ranks_} * stages_);
     row.required_kv_cache = plan.required;
     for (const memory::VllmLayer& layer : layers) row.kv_bytes_per_token += layer.token_bytes;
@@ -185,15 +158,12 @@ class VllmQuestion {
     row.max_concurrency = plan.max_concurrency;
     row.max_model_len = Tokens(plan.max_model_len);
     if (plan.longest_len > 0) row.estimated_max_model_len = Tokens(plan.longest_len);
-    row.limited_by = "flag";
-    (plan.fits ? row.log_line : row.engine_message) = plan.message;
-    row.parts = {{"weights", row.weights, ""}, {"kv_cache", row.kv_cache, "as the flag says"}};
-    for (const char* part : {"activation", "sampler", "attention_workspace", "moe_workspace", "cuda_graph",
-                             "non_torch", "encoder", "processor_cache", "draft", "lora", "margin"})
-      row.parts.push_back({part, Bytes(0), "not asked: the cache's size is given"});
-    add_weights_basis(row, std::int64_t{ranks_} * stages_);
+    if (row.fits)
+      row.log_line = plan.message;
+    else
+      row.engine_message = memory.refusal.empty() ? plan.message : memory.refusal;
+    finish_vllm_row(question_, memory, {ranks_, stages_}, row);
     if (auto copies = kv_replication(spec(), ranks_)) row.findings.push_back(std::move(*copies));
-    return row;
   }
 
   const Question& question_;

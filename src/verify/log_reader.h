@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,12 @@ struct Printed {
   std::string text;            // as it stood in the log
 };
 
+/// A number that is no whole one, in the same way.
+struct PrintedReal {
+  double value = 0, half_step = 0;
+  std::string text;
+};
+
 /// One start of an engine. What the log does not say is absent.
 struct EngineStart {
   std::optional<std::string> engine, version;
@@ -29,9 +36,15 @@ struct EngineStart {
   std::optional<Printed> kv_cache_bytes;  // smallest rank
   std::optional<Printed> kv_tokens;       // smallest rank
   std::optional<Printed> kv_bytes_per_token, num_blocks, block_size, max_model_len;
-  std::optional<double> max_concurrency;
-  double max_concurrency_half_step = 0;
-  std::string max_concurrency_text;
+  std::optional<PrintedReal> max_concurrency;
+  std::optional<Printed> activation_bytes, non_torch_bytes;              // largest rank
+  std::optional<Printed> cuda_graph_bytes, cuda_graph_estimate_bytes;    // largest rank
+  std::optional<Printed> gpu_total_bytes, gpu_free_bytes, budget_bytes;  // free: at the start
+  std::optional<PrintedReal> gpu_memory_utilization;
+  std::optional<Printed> max_num_batched_tokens, padding_layers;
+  std::optional<Printed> tensor_parallel, pipeline_parallel;
+  std::optional<Printed> suggested_kv_cache_memory_bytes;  // that would use the whole budget
+  std::set<std::string> workers;                           // tags of ranks that lines begin with
   bool failed = false;
   std::string error;  // the line that says so
   std::optional<Printed> required_kv_cache_bytes, estimated_max_model_len;

@@ -15,9 +15,21 @@ void put(Json& object, Json& printed, const char* name, const std::optional<Prin
   if (value) printed.set(name, value->text);
 }
 
+void put(Json& object, Json& printed, const char* name, const std::optional<PrintedReal>& value) {
+  object.set(name, value ? Json(value->value) : Json());
+  if (value) printed.set(name, value->text);
+}
+
+Json num_ranks(const EngineStart& run) {
+  if (run.tensor_parallel)
+    return run.tensor_parallel->value * (run.pipeline_parallel ? run.pipeline_parallel->value : 1);
+  return run.workers.empty() ? Json() : Json(run.workers.size());
+}
+
 /// Every field of the contract; what this reader does not look for is null, like what the log does not say.
 Json to_json(const EngineStart& run) {
-  Json object = Json::object({{"engine", run.engine}, {"version", run.version}, {"num_ranks", nullptr}});
+  Json object =
+      Json::object({{"engine", run.engine}, {"version", run.version}, {"num_ranks", num_ranks(run)}});
   Json printed = Json::object();
   put(object, printed, "weights_bytes", run.weights_bytes);
   put(object, printed, "kv_cache_bytes", run.kv_cache_bytes);
@@ -25,18 +37,22 @@ Json to_json(const EngineStart& run) {
   put(object, printed, "kv_bytes_per_token", run.kv_bytes_per_token);
   put(object, printed, "num_blocks", run.num_blocks);
   put(object, printed, "block_size", run.block_size);
-  object.set("max_concurrency", run.max_concurrency);
-  if (run.max_concurrency) printed.set("max_concurrency", run.max_concurrency_text);
+  put(object, printed, "max_concurrency", run.max_concurrency);
   put(object, printed, "max_model_len", run.max_model_len);
-  for (const char* name : {"cuda_graph_bytes", "cuda_graph_estimate_bytes", "activation_bytes",
-                           "non_torch_bytes", "gpu_total_bytes", "gpu_free_bytes", "budget_bytes",
-                           "gpu_memory_utilization", "max_num_batched_tokens"})
-    object.set(name, nullptr);
+  put(object, printed, "cuda_graph_bytes", run.cuda_graph_bytes);
+  put(object, printed, "cuda_graph_estimate_bytes", run.cuda_graph_estimate_bytes);
+  put(object, printed, "activation_bytes", run.activation_bytes);
+  put(object, printed, "non_torch_bytes", run.non_torch_bytes);
+  put(object, printed, "gpu_total_bytes", run.gpu_total_bytes);
+  put(object, printed, "gpu_free_bytes", run.gpu_free_bytes);
+  put(object, printed, "budget_bytes", run.budget_bytes);
+  put(object, printed, "gpu_memory_utilization", run.gpu_memory_utilization);
+  put(object, printed, "max_num_batched_tokens", run.max_num_batched_tokens);
   object.set("failed", run.failed);
   object.set("error", run.failed ? Json(run.error) : Json());
   put(object, printed, "required_kv_cache_bytes", run.required_kv_cache_bytes);
   put(object, printed, "estimated_max_model_len", run.estimated_max_model_len);
-  object.set("suggested_kv_cache_memory_bytes", nullptr);
+  put(object, printed, "suggested_kv_cache_memory_bytes", run.suggested_kv_cache_memory_bytes);
   object.set("as_printed", std::move(printed));
   Json unread = Json::array();
   for (const std::string& line : run.unread_lines) unread.push_back(line);
@@ -122,10 +138,14 @@ std::string to_text(const Report& report) {
   };
   line("weights", run.weights_bytes, "bytes");
   line("KV cache", run.kv_cache_bytes, "bytes");
+  line("activations", run.activation_bytes, "bytes");
+  line("outside of torch", run.non_torch_bytes, "bytes");
+  line("CUDA graphs", run.cuda_graph_bytes, "bytes");
+  line("budget", run.budget_bytes, "bytes");
   line("KV tokens", run.kv_tokens, "tokens");
   line("longest request", run.max_model_len, "tokens");
   if (run.max_concurrency)
-    fmt::format_to(to, "  {:<20} {:>18.2f}\n", "requests at once", *run.max_concurrency);
+    fmt::format_to(to, "  {:<20} {:>18.2f}\n", "requests at once", run.max_concurrency->value);
   if (run.failed) fmt::format_to(to, "  the start failed: {}\n", run.error);
   line("longest that fits", run.estimated_max_model_len, "tokens");
   for (const std::string& unread : run.unread_lines) fmt::format_to(to, "  not understood: {}\n", unread);

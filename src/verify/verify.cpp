@@ -124,14 +124,14 @@ Delta concurrency_delta(const Predicted& plan, const EngineStart& run) {
   delta.part = "max_concurrency";
   delta.is_exact = false;
   delta.plan = *plan.max_concurrency;
-  delta.log = *run.max_concurrency;
+  delta.log = run.max_concurrency->value;
   const bool is_same_length =
       !run.max_model_len || !plan.max_model_len || run.max_model_len->value == *plan.max_model_len;
   if (!is_same_length) return delta;  // of requests of other lengths: no bytes can be told
   const auto request = static_cast<double>(plan.kv_bytes_per_request.value_or(0));
   const double bar = request > 0 ? static_cast<double>(pool_bar(plan)) / request : 0.0;
   // A hair more than half a step: the printed number is a decimal, the planned one a binary fraction.
-  const double allowed = run.max_concurrency_half_step * (1 + 1e-9) + bar + 1e-9 * delta.plan;
+  const double allowed = run.max_concurrency->half_step * (1 + 1e-9) + bar + 1e-9 * delta.plan;
   delta.within_error_bar = std::abs(delta.log - delta.plan) <= allowed;
   if (!has_same_token(plan, run) || request <= 0) return delta;
   delta.difference_bytes = bounded_product(delta.log - delta.plan, request);
@@ -256,6 +256,10 @@ std::optional<double> real(const std::optional<std::int64_t>& value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
+std::optional<double> real(const std::optional<PrintedReal>& value) {
+  return value ? std::optional(value->value) : std::nullopt;
+}
+
 std::optional<double> real(const std::optional<Printed>& value) {
   return value ? std::optional(static_cast<double>(value->value)) : std::nullopt;
 }
@@ -269,7 +273,7 @@ std::vector<Comparison> comparisons_of(const Predicted& plan, const EngineStart&
       {"kv_cache_bytes", "bytes", real(plan.kv_cache), real(run.kv_cache_bytes), {}},
       {"kv_tokens", "tokens", real(plan.kv_tokens), real(run.kv_tokens), {}},
       {"live_tokens_peak", "tokens", real(plan.kv_tokens), {}, ours["live_tokens"]["peak"].as_double()},
-      {"concurrent_requests", "requests", plan.max_concurrency, run.max_concurrency, measured_requests},
+      {"concurrent_requests", "requests", plan.max_concurrency, real(run.max_concurrency), measured_requests},
       {"peak_memory_bytes", "bytes", real(plan.peak), {}, ours["memory_used_bytes"]["peak"].as_double()},
   };
 }

@@ -229,9 +229,9 @@ TEST(VllmKv, NothingIsLeftForTheCache) {
 }
 
 TEST(VllmRules, TheNewestReleaseThatIsNoNewer) {
-  EXPECT_EQ(vllm_rules("0.33.0").minor, 29);
-  EXPECT_EQ(vllm_rules("").minor, 29);
-  EXPECT_EQ(vllm_rules("1.0").minor, 29);
+  EXPECT_EQ(vllm_rules("0.32.0").minor, 30);
+  EXPECT_EQ(vllm_rules("").minor, 33);
+  EXPECT_EQ(vllm_rules("1.0").minor, 33);
   EXPECT_EQ(vllm_rules("0.28.0").minor, 27);
   EXPECT_EQ(vllm_rules("0.11.2").grouping, VllmGrouping::kLeast);
   EXPECT_EQ(vllm_rules("0.9.0").grouping, VllmGrouping::kNone);

@@ -38,8 +38,8 @@ TEST(LogReader, ReadsOurOwnStart) {
   EXPECT_EQ(run.block_size->value, 16);
   EXPECT_EQ(run.kv_tokens->value, 2912);
   EXPECT_EQ(run.max_model_len->value, 2048);
-  EXPECT_DOUBLE_EQ(*run.max_concurrency, 1.42);
-  EXPECT_EQ(run.max_concurrency_text, "1.42x");
+  EXPECT_DOUBLE_EQ(run.max_concurrency->value, 1.42);
+  EXPECT_EQ(run.max_concurrency->text, "1.42x");
   EXPECT_FALSE(run.failed);
   EXPECT_TRUE(run.unread_lines.empty());
 }
