@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "base/json.h"
 #include "verify/line_cursor.h"
@@ -44,137 +45,96 @@ constexpr Unit kGib = Unit::kGib, kBare = Unit::kBareGib, kMib = Unit::kMib, kCo
 constexpr Keep kLargest = Keep::kLargest, kSmallest = Keep::kSmallest, kSum = Keep::kSum;
 
 // Rows that say more stand before those that say less.
+// clang-format off
 constexpr LineRow kRows[] = {
     // vLLM, and what this program's engine says in its words.
-    {kConfigured,
-     "vllm",
-     "max_seq_len=",
-     {{"config: "},
-      {"max_seq_len=", &S::max_model_len, kCount},
+    {kConfigured, "vllm", "max_seq_len=",
+      {{"config: "}, {"max_seq_len=", &S::max_model_len, kCount},
       {"tensor_parallel_size=", &S::tensor_parallel, kCount},
       {"pipeline_parallel_size=", &S::pipeline_parallel, kCount}}},
     {kConfigured, "vllm", "", {{"Using max model len ", &S::max_model_len, kCount}}},
-    {kConfigured,
-     "vllm",
-     "",
-     {{"Chunked prefill is enabled with max_num_batched_tokens=", &S::max_num_batched_tokens, kCount}}},
+    {kConfigured, "vllm", "",
+      {{"Chunked prefill is enabled with max_num_batched_tokens=", &S::max_num_batched_tokens, kCount}}},
     {kConfigured, "vllm", "", {{"Setting attention block size to ", &S::block_size, kCount}}},
     {kConfigured, "vllm", "", {{"Setting kv cache block size to ", &S::block_size, kCount}}},
     {kConfigured, "vllm", "", {{"Forcing kv cache block size to ", &S::block_size, kCount}}},
     {kLoading, nullptr, "", {{"Model loading took ", &S::weights_bytes, kGib, kLargest}}},
     {kLoading, "vllm", "", {{"Loading model weights took ", &S::weights_bytes, kGib, kLargest}}},
-    {kProfiled,
-     "vllm",
-     "",
-     {{"model weights take ", &S::weights_bytes, kGib, kLargest},
+    {kProfiled, "vllm", "",
+      {{"model weights take ", &S::weights_bytes, kGib, kLargest},
       {"non_torch_memory takes ", &S::non_torch_bytes, kGib, kLargest},
       {"activation peak memory takes ", &S::activation_bytes, kGib, kLargest},
       {"reserved for KV Cache is ", &S::kv_cache_bytes, kGib, kSmallest}}},
-    {kProfiled,
-     "vllm",
-     "",
-     {{"non_torch_memory takes ", &S::non_torch_bytes, kGib, kLargest},
+    {kProfiled, "vllm", "",
+      {{"non_torch_memory takes ", &S::non_torch_bytes, kGib, kLargest},
       {"activation peak memory takes ", &S::activation_bytes, kGib, kLargest},
       {"reserved for KV Cache is ", &S::kv_cache_bytes, kGib, kSmallest}}},
-    {kProfiled,
-     "vllm",
-     "",
-     {{"total_gpu_memory (", &S::gpu_total_bytes, kGib},
-      {"gpu_memory_utilization (", &S::gpu_memory_utilization},
-      {") = ", &S::budget_bytes, kGib}}},
-    {kProfiled,
-     "vllm",
-     "",
-     {{"Initial free memory ", &S::gpu_free_bytes, kGib},
+    {kProfiled, "vllm", "",
+      {{"total_gpu_memory (", &S::gpu_total_bytes, kGib},
+      {"gpu_memory_utilization (", &S::gpu_memory_utilization}, {") = ", &S::budget_bytes, kGib}}},
+    {kProfiled, "vllm", "",
+      {{"Initial free memory ", &S::gpu_free_bytes, kGib},
       {"reserved ", &S::kv_cache_bytes, kGib, kSmallest}}},
-    {kProfiled,
-     "vllm",
-     "",
-     {{"Estimated CUDA graph memory: ", &S::cuda_graph_estimate_bytes, kGib, kLargest}}},
+    {kProfiled, "vllm", "",
+      {{"Estimated CUDA graph memory: ", &S::cuda_graph_estimate_bytes, kGib, kLargest}}},
     {kProfiled, nullptr, "", {{"Available KV cache memory: ", &S::kv_cache_bytes, kGib, kSmallest}}},
-    {kProfiled, "vllm", "", {{"Auto-fit max_model_len: reduced from "}, {" to ", &S::max_model_len, kCount}}},
+    {kProfiled, "vllm", "",
+      {{"Auto-fit max_model_len: reduced from "}, {" to ", &S::max_model_len, kCount}}},
     {kSized, "vllm", "", {{"num_gpu_blocks_override=", &S::num_blocks, kCount}}},
     {kSized, "vllm", "", {{"# GPU blocks: ", &S::num_blocks, kCount, kSmallest}}},
     {kSized, "vllm", "", {{"# cuda blocks: ", &S::num_blocks, kCount, kSmallest}}},
     {kSized, "vllm", "", {{"# rocm blocks: ", &S::num_blocks, kCount, kSmallest}}},
     {kSized, "vllm", "", {{"# xpu blocks: ", &S::num_blocks, kCount, kSmallest}}},
-    {kSized,
-     nullptr,
-     "PU",
-     {{" KV cache size: ", &S::kv_tokens, kCount, kSmallest},
+    {kSized, nullptr, "PU",
+      {{" KV cache size: ", &S::kv_tokens, kCount, kSmallest},
       {"Maximum concurrency for ", &S::max_model_len, kCount},
       {" tokens per request: ", &S::max_concurrency}}},
-    {kSized,
-     nullptr,
-     "",
-     {{"Maximum concurrency for ", &S::max_model_len, kCount},
+    {kSized, nullptr, "",
+      {{"Maximum concurrency for ", &S::max_model_len, kCount},
       {" tokens per request: ", &S::max_concurrency}}},
     {kSized, "vllm", " padding layers", {{"Add ", &S::padding_layers, kCount}}},
-    {kSummed,
-     "vllm",
-     "",
-     {{"cache_config_info with initialization after num_gpu_blocks is: ", &S::num_blocks, kCount,
-       kSmallest}}},
-    {kSummed,
-     "vllm",
-     "",
-     {{"CUDA graph pool memory: ", &S::cuda_graph_bytes, kGib, kLargest},
+    {kSummed, "vllm", "",
+      {{"cache_config_info with initialization after num_gpu_blocks is"},
+      {": ", &S::num_blocks, kCount, kSmallest}}},
+    {kSummed, "vllm", "",
+      {{"CUDA graph pool memory: ", &S::cuda_graph_bytes, kGib, kLargest},
       {"(actual), ", &S::cuda_graph_estimate_bytes, kGib, kLargest}}},
-    {kSummed,
-     "vllm",
-     ", took ",
-     {{"Graph capturing finished in "}, {", took ", &S::cuda_graph_bytes, kGib, kLargest}}},
+    {kSummed, "vllm", ", took ",
+      {{"Graph capturing finished in "}, {", took ", &S::cuda_graph_bytes, kGib, kLargest}}},
     {kSummed, "vllm", "", {{"Graph capturing took ", &S::cuda_graph_bytes, kGib, kLargest}}},
-    {kSummed,
-     "vllm",
-     " for weight,",
-     {{"Free memory on device"},
-      {"(", &S::gpu_free_bytes, kBare, kSmallest},
-      {"/", &S::gpu_total_bytes, kGib},
-      {"utilization is (", &S::gpu_memory_utilization},
-      {", ", &S::budget_bytes, kGib},
-      {"Actual usage is ", &S::weights_bytes, kGib, kLargest},
+    {kSummed, "vllm", " for weight,",
+      {{"Free memory on device"}, {"(", &S::gpu_free_bytes, kBare, kSmallest},
+      {"/", &S::gpu_total_bytes, kGib}, {"utilization is (", &S::gpu_memory_utilization},
+      {", ", &S::budget_bytes, kGib}, {"Actual usage is ", &S::weights_bytes, kGib, kLargest},
       {" for weight, ", &S::activation_bytes, kGib, kLargest},
       {" activation, ", &S::non_torch_bytes, kGib, kLargest}}},
-    {kSummed,
-     "vllm",
-     " for consumed memory",
-     {{"Free memory on device"},
-      {"(", &S::gpu_free_bytes, kBare, kSmallest},
-      {"/", &S::gpu_total_bytes, kGib},
-      {"utilization is (", &S::gpu_memory_utilization},
-      {", ", &S::budget_bytes, kGib},
-      {" non-torch), ", &S::activation_bytes, kGib, kLargest}}},
+    {kSummed, "vllm", " for consumed memory",
+      {{"Free memory on device"}, {"(", &S::gpu_free_bytes, kBare, kSmallest},
+      {"/", &S::gpu_total_bytes, kGib}, {"utilization is (", &S::gpu_memory_utilization},
+      {", ", &S::budget_bytes, kGib}, {" non-torch), ", &S::activation_bytes, kGib, kLargest}}},
     // SGLang; its GB are GiB.
     {kConfigured, "sglang", "", {{"Load weight begin. avail mem=", &S::gpu_free_bytes, kGib, kSmallest}}},
-    {kLoading,
-     "sglang",
-     "mem usage=",
-     {{"Load weight end."}, {" mem usage=", &S::weights_bytes, kGib, kLargest}}},
-    {kSized,
-     "sglang",
-     "",
-     {{"KV Cache is allocated."},
-      {"#tokens: ", &S::kv_tokens, kCount, kSmallest},
-      {"K size: ", &S::kv_cache_bytes, kGib, kSum},
-      {"V size: ", &S::kv_cache_bytes, kGib, kSum}}},
+    {kLoading, "sglang", "mem usage=",
+      {{"Load weight end."}, {" mem usage=", &S::weights_bytes, kGib, kLargest}}},
+    {kSized, "sglang", "",
+      {{"KV Cache is allocated."}, {"#tokens: ", &S::kv_tokens, kCount, kSmallest},
+      {"K size: ", &S::kv_cache_bytes, kGib, kSmallest},
+      {"V size: ", &S::kv_cache_bytes, kGib, kSmallest}}},
     {kSummed, "sglang", "graph", {{"Capture "}, {" mem usage=", &S::cuda_graph_bytes, kGib, kSum}}},
     {kSized, "sglang", "", {{"Memory pool end. avail mem="}}},
-    {kSummed,
-     "sglang",
-     "",
-     {{"max_total_num_tokens=", &S::kv_tokens, kCount, kSmallest},
+    {kSummed, "sglang", "",
+      {{"max_total_num_tokens=", &S::kv_tokens, kCount, kSmallest},
       {"chunked_prefill_size=", &S::max_num_batched_tokens, kCount},
       {"context_len=", &S::max_model_len, kCount}}},
     // llama.cpp: a line for each device.
     {kLoading, "llama.cpp", "", {{" model buffer size = ", &S::weights_bytes, kMib, kSum}}},
-    {kLoading, "llama.cpp", "", {{" model buffer size =  ", &S::weights_bytes, kMib, kSum}}},
     {kSized, "llama.cpp", "", {{" KV buffer size = ", &S::kv_cache_bytes, kMib, kSum}}},
     {kSized, "llama.cpp", "", {{" RS buffer size = ", &S::kv_cache_bytes, kMib, kSum}}},
     {kSized, "llama.cpp", " cells,", {{" MiB (", &S::kv_tokens, kCount}}},
     {kSized, "llama.cpp", "", {{" compute buffer size = ", &S::activation_bytes, kMib, kSum}}},
     {kSized, "llama.cpp", " n_ctx ", {{"= ", &S::max_model_len, kCount}}},
 };
+// clang-format on
 
 constexpr std::string_view kSuggested = "--kv-cache-memory=";
 constexpr std::string_view kGraphs = " GiB for CUDAGraph memory";
@@ -218,14 +178,19 @@ std::optional<PrintedReal> real_of(LineCursor& cursor) {
   return PrintedReal{value->first, value->second, std::move(text)};
 }
 
-/// Takes the step's number into `run` and moves the cursor behind it; else leaves both as they are.
-bool take(const Step& step, LineCursor& cursor, EngineStart& run) {
+struct Found {
+  const Step* step;
+  Printed number;
+};
+
+/// Takes the step's number and moves the cursor behind it; else leaves both as they are.
+bool take(const Step& step, LineCursor& cursor, std::vector<Found>& numbers, EngineStart& run) {
   LineCursor ahead = cursor;
   if (!ahead.skip_past(step.words)) return false;
   if (step.field) {
     auto found = number_of(ahead, step.unit);
     if (!found) return false;
-    keep(run.*step.field, std::move(*found), step.keep);
+    numbers.push_back({&step, std::move(*found)});
   } else if (step.real) {
     auto found = real_of(ahead);
     if (!found) return false;
@@ -238,9 +203,21 @@ bool take(const Step& step, LineCursor& cursor, EngineStart& run) {
 bool read_row(const LineRow& row, std::string_view line, EngineStart& run) {
   if (!contains(line, row.must)) return false;
   LineCursor cursor(line);
-  if (!take(row.steps[0], cursor, run)) return false;
+  std::vector<Found> numbers;
+  if (!take(row.steps[0], cursor, numbers, run)) return false;
   for (const Step& step : std::span(row.steps).subspan(1))
-    if (!step.words.empty()) take(step, cursor, run);
+    if (!step.words.empty()) take(step, cursor, numbers, run);
+  // Numbers of one field in one line make up one: keys and values.
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    std::optional<Printed> whole;
+    if (!numbers[i].step) continue;
+    for (Found& other : std::span(numbers).subspan(i))
+      if (other.step && other.step->field == numbers[i].step->field) {
+        keep(whole, std::move(other.number), Keep::kSum);
+        if (&other != &numbers[i]) other.step = nullptr;
+      }
+    keep(run.*numbers[i].step->field, std::move(*whole), numbers[i].step->keep);
+  }
   return true;
 }
 
