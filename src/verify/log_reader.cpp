@@ -90,6 +90,9 @@ void LogReader::take_line(std::string_view line) {
   const bool is_setting = phase == kConfigured && !found.version;
   EngineStart& run = run_at(is_setting && phase_ < kSized ? phase_ : phase);
   read_known_line(line, run);
+  if (const auto& bytes = found.kv_cache_bytes;
+      bytes && (!run.most_kv_cache || bytes->value > run.most_kv_cache->value))
+    run.most_kv_cache = bytes;
   note_engine(run, line);
   note_worker(run, line);
 }

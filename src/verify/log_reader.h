@@ -34,6 +34,7 @@ struct EngineStart {
   std::optional<std::string> engine, version;
   std::optional<Printed> weights_bytes;   // largest rank
   std::optional<Printed> kv_cache_bytes;  // smallest rank
+  std::optional<Printed> most_kv_cache;   // largest rank
   std::optional<Printed> kv_tokens;       // smallest rank
   std::optional<Printed> kv_bytes_per_token, num_blocks, block_size, max_model_len;
   std::optional<PrintedReal> max_concurrency;
