@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/rows.h"
+#include "plan/vllm_memory.h"
 
 namespace plimsoll::plan {
 namespace {
@@ -72,7 +73,7 @@ void add_length(Levers& levers, const Row& row) {
       });
 }
 
-void add_simple(Levers& levers, const Row& row, const Question& question) {
+void add_common(Levers& levers, const Row& row, const Question& question) {
   if (row.kv_cache_dtype != "fp8")
     levers.add(lever("kv_cache_dtype", "--kv-cache-dtype", "fp8", "keys and values in 8 bits",
                      "measure the quality of answers first"),
@@ -105,6 +106,15 @@ void add_pool(Levers& levers, const Row& row) {
              [&](Question& q) { q.settings.kv_cache_bytes = row.larger_pool; });
 }
 
+// Fewer sequences make the sampler smaller, where it is what a run takes most of.
+void add_vllm_sequences(Levers& levers, const Question& question) {
+  const std::int64_t sequences = vllm_batch_of(question).sequences / 2;
+  if (sequences < 1 || sequences > INT32_MAX) return;
+  levers.add(lever("max_num_seqs", "--max-num-seqs", std::to_string(sequences),
+                   "at most " + std::to_string(sequences) + " sequences in a step", "more requests wait"),
+             [&](Question& q) { q.settings.max_num_seqs = static_cast<int>(sequences); });
+}
+
 void add_embedded(Levers& levers, const Row& row, const Question& question) {
   if (row.kv_cache_dtype == "f32")
     levers.add(lever("kv_cache_dtype", "--dtype", "auto", "keys and values in bf16 in place of f32",
@@ -125,10 +135,11 @@ std::vector<Lever> make_levers(const Question& question, const Row& row) {
   if (!row.can_be) return {};
   add_pool(levers, row);
   add_length(levers, row);
-  if (question.rules.accounting == memory::Accounting::kSimple)
-    add_simple(levers, row, question);
-  else
+  if (question.rules.accounting == memory::Accounting::kEmbedded)
     add_embedded(levers, row, question);
+  else
+    add_common(levers, row, question);
+  if (question.rules.accounting == memory::Accounting::kVllm) add_vllm_sequences(levers, question);
   return levers.take();
 }
 

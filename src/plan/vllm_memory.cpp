@@ -73,19 +73,23 @@ std::string free_memory_refusal(const memory::VllmRules& rules, Bytes total, Byt
 
 }  // namespace
 
+memory::VllmBatch vllm_batch_of(const Question& question) {
+  memory::VllmDevice device;
+  if (question.target) {
+    device.memory = question.target->memory;
+    if (question.target->name) device.name = *question.target->name;
+  }
+  return memory::vllm_batch(memory::vllm_rules(question.engine_version), device, length_of(question),
+                            question.settings.max_num_batched_tokens, question.settings.max_num_seqs);
+}
+
 Result<VllmMemory> vllm_memory(const Question& question, const memory::VllmRules& rules,
                                const VllmRanks& ranks, Row& row) {
   const Settings& settings = question.settings;
   const model::ModelSpec& spec = question.model->spec;
   PLIMSOLL_TRY_VOID(add_weights(question, ranks, row));
   VllmMemory memory;
-  memory::VllmDevice device;
-  if (question.target) {
-    device.memory = question.target->memory;
-    if (question.target->name) device.name = *question.target->name;
-  }
-  memory.batch = memory::vllm_batch(rules, device, length_of(question), settings.max_num_batched_tokens,
-                                    settings.max_num_seqs);
+  memory.batch = vllm_batch_of(question);
   if (settings.kv_cache_bytes) {
     // What a default would be hangs on the GPU: without one, that of the large ones.
     if (!question.target && !settings.max_num_batched_tokens) memory.batch.tokens = 8192;

@@ -21,6 +21,9 @@ struct VllmMemory {
   bool has_unknown_encoder = false;
 };
 
+/// What one step computes: by flags, or the release's default for the GPU.
+memory::VllmBatch vllm_batch_of(const Question& question);
+
 /// Weights go into `row`. Errors: kUsage when neither a GPU nor the cache's size is given; those of the
 /// weights' formulas.
 Result<VllmMemory> vllm_memory(const Question& question, const memory::VllmRules& rules,
