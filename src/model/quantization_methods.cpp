@@ -199,6 +199,7 @@ void QuantizationReader::read_gptq() {
     if (const auto group = values["group_size"].as_integer()) own.group_size = group;
     add({ModulePattern::Kind::kRegex, pattern.starts_with("+:") ? pattern.substr(2) : pattern}, own);
   }
+  const std::size_t first_named = result_.rules_.size();
   for (const auto& [module, values] : json_["extra_config"].members()) {
     QuantizationScheme own = scheme;
     if (const auto bits = bits_at(values)) own.bits = bits;
@@ -207,7 +208,7 @@ void QuantizationReader::read_gptq() {
       result_.unconverted.push_back(module);
       leave({ModulePattern::Kind::kWords, module});
     } else {
-      add({ModulePattern::Kind::kWords, module}, own);
+      modules_among(first_named, own).add({ModulePattern::Kind::kWords, module});
     }
   }
   read_named_blocks(scheme);

@@ -121,6 +121,16 @@ ModulePatternSet& QuantizationReader::modules_of(const QuantizationScheme& schem
   return rules.back().modules;
 }
 
+// The same for modules by their full names, among the rules from `first_rule` on: which of those comes first
+// is all one, and makers of mixed models list thousands of modules with one scheme here and another there.
+ModulePatternSet& QuantizationReader::modules_among(std::size_t first_rule,
+                                                    const QuantizationScheme& scheme) {
+  auto& rules = result_.rules_;
+  for (std::size_t i = first_rule; i < rules.size(); ++i)
+    if (rules[i].scheme == scheme) return rules[i].modules;
+  return modules_of(scheme);
+}
+
 void QuantizationReader::leave_all(const Json& names, ModulePattern::Kind kind) {
   for (const Json& item : names.items()) {
     const std::string* name = item.as_string();

@@ -37,6 +37,7 @@ class QuantizationReader {
   std::string method() const;
   void read_shown();
   ModulePatternSet& modules_of(const QuantizationScheme& scheme);
+  ModulePatternSet& modules_among(std::size_t first_rule, const QuantizationScheme& scheme);
   void add(ModulePattern pattern, const QuantizationScheme& scheme) {
     modules_of(scheme).add(std::move(pattern));
   }

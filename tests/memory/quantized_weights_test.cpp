@@ -151,6 +151,26 @@ TEST(QuantizedWeights, OfMoreRulesThanCanBeTried) {
   EXPECT_EQ(bytes_with("re:.*layers.", ".self_attn.q_proj", 1000), -1);
 }
 
+// auto-round's mixed models: every module by name, bits in turns.
+TEST(QuantizedWeights, ModulesByNameWithBitsInTurns) {
+  Json modules = Json::object({});
+  for (int i = 0; i < 6000; ++i)
+    modules.set("model.layers." + std::to_string(i) + ".mlp.up_proj",
+                Json::object({{"bits", i % 2 ? 8 : 4}, {"group_size", 32}}));
+  Json config = Json::object({});
+  config.set("quantization_config", Json::object({{"quant_method", "auto-round"},
+                                                  {"bits", 2},
+                                                  {"group_size", 128},
+                                                  {"extra_config", std::move(modules)}}));
+  const auto quantization = model::read_quantization(config, {});
+  ASSERT_TRUE(quantization);
+  EXPECT_TRUE(quantization->faults.empty());
+  EXPECT_TRUE(quantization->can_answer(100'000));
+  EXPECT_EQ(quantization->scheme_of("model.layers.4998.mlp.up_proj")->bits, 4);
+  EXPECT_EQ(quantization->scheme_of("model.layers.4999.mlp.up_proj")->bits, 8);
+  EXPECT_EQ(quantization->scheme_of("model.layers.4999.mlp.down_proj")->bits, 2);
+}
+
 TEST(QuantizedWeights, InThirtyTwoBitsWhereNoDtypeIsNamed) {
   Json config = *parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":64,
       "num_hidden_layers":2,"num_attention_heads":8,"num_key_value_heads":2,"intermediate_size":128,
