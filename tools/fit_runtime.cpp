@@ -92,7 +92,7 @@ class Reader {
         return false;
       }
       model.spec = std::move(*spec);
-      plan::read_declared(config, {}, model);
+      plan::read_declared(config, model::read_quantization(config, {}), model);
       models_[row[0]] = model;
     }
     return !models_.empty();
