@@ -101,6 +101,8 @@ std::string method_by_layout(model::Layout layout) {
       return "bitsandbytes";
     case model::Layout::kMxfp4Blocks:
       return "mxfp4";
+    case model::Layout::kMlx:
+      return "mlx";
     case model::Layout::kPackedInt:
     case model::Layout::kSparse24:
       return "compressed-tensors";

@@ -66,6 +66,10 @@ class Tensors {
         if (!scheme_.group_size || *scheme_.group_size <= 0) return std::nullopt;
         four_bit_codes();
         break;
+      case Layout::kMlx:
+        if (!scheme_.bits || !scheme_.group_size || *scheme_.group_size <= 0) return std::nullopt;
+        words_of_mlx();
+        break;
       case Layout::kPlain:
       case Layout::kPackedBytes:
       case Layout::kSparse24:
@@ -126,6 +130,13 @@ class Tensors {
     if (scheme_.has_zero_points)
       companion("weight_zero_point", DType::kI32, per_matrix(capped_product(words(weight_.out), groups())));
     if (scheme_.has_order) companion("weight_g_idx", DType::kI32, per_matrix(weight_.in));
+  }
+
+  void words_of_mlx() {
+    const std::int64_t scales = per_matrix(capped_product(weight_.out, groups()));
+    codes("weight", DType::kU32, per_matrix(capped_product(weight_.out, words(weight_.in))));
+    companion("scales", scheme_.has_zero_points ? plain_ : DType::kU8, scales);  // U8: an exponent
+    if (scheme_.has_zero_points) companion("biases", plain_, scales);
   }
 
   void four_bit_floats(std::int64_t group, DType scale) {
@@ -255,8 +266,27 @@ std::optional<std::vector<StoredTensor>> stored_tensors(std::span<const std::int
   return Tensors(weight, scheme, plain).list();
 }
 
+namespace {
+
+// MLX takes every table and matrix of the language model whose rows are whole groups.
+const QuantizationScheme* scheme_in_mlx(const model::Weight& weight,
+                                        const model::Quantization& quantization) {
+  using model::WeightGroup;
+  const bool is_table = (weight.group == WeightGroup::kEmbedding || weight.group == WeightGroup::kTable) &&
+                        weight.shape.size() == 2;
+  if (!weight.is_parameter || weight.group == WeightGroup::kEncoder) return nullptr;
+  if (!is_table && !is_matrix(weight)) return nullptr;
+  const QuantizationScheme* scheme = quantization.scheme_of(module_of(weight));
+  if (!scheme) return nullptr;
+  const std::int64_t group = scheme->group_size.value_or(0);
+  return group > 0 && weight.shape.back() % group != 0 ? nullptr : scheme;
+}
+
+}  // namespace
+
 const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Quantization& quantization) {
   using model::WeightGroup;
+  if (quantization.method == "mlx") return scheme_in_mlx(weight, quantization);
   if (!is_matrix(weight) || !weight.is_parameter) return nullptr;
   const std::string module = module_of(weight);
   const bool takes_all = quantization.method == "bitsandbytes";

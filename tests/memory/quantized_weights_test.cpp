@@ -36,6 +36,25 @@ TEST(QuantizedWeights, ConfigsGiveTheBytesOfTheirHeaders) {
   EXPECT_GE(compared, 10);
 }
 
+// MLX takes embeddings and the head too: two bytes of scale and two of bias for each group.
+TEST(QuantizedWeights, Mlx) {
+  const auto config = parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama",
+    "hidden_size":128,"intermediate_size":256,"num_attention_heads":4,"num_key_value_heads":2,
+    "num_hidden_layers":2,"vocab_size":512,"max_position_embeddings":512,"torch_dtype":"bfloat16",
+    "tie_word_embeddings":false,"quantization":{"group_size":64,"bits":4},
+    "quantization_config":{"group_size":64,"bits":4}})",
+                                 "config.json");
+  ASSERT_TRUE(config) << config.error().describe();
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  const auto checkpoint = stored_checkpoint(*spec, model::read_quantization(*config, Json()));
+  ASSERT_TRUE(checkpoint);
+  constexpr std::int64_t kMatrices = 2 * (512 * 128) + 2 * (2 * 128 * 128 + 2 * 128 * 64 + 3 * 128 * 256);
+  constexpr std::int64_t kNorms = 5 * 128;
+  EXPECT_EQ(checkpoint->bytes.value, kMatrices / 2 + kMatrices / 64 * 4 + kNorms * 2);
+  EXPECT_EQ(checkpoint->scales, kMatrices / 64 * 2);
+}
+
 // The published config; totals of the published files. Source: docs/formats/quantized_layouts.md.
 TEST(QuantizedWeights, DeepseekV3) {
   const auto config = parse_json(R"({"architectures":["DeepseekV3ForCausalLM"],"model_type":"deepseek_v3",
