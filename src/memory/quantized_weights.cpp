@@ -290,6 +290,10 @@ const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Qu
   if (!is_matrix(weight) || !weight.is_parameter) return nullptr;
   const std::string module = module_of(weight);
   const bool takes_all = quantization.method == "bitsandbytes";
+  // It replaces linear layers: experts that are one parameter, a stack of matrices, stay as they are.
+  const bool is_stack =
+      weight.shape.size() > 2 || (weight.copies > 1 && weight.hf_name.find("{}") == std::string::npos);
+  if (takes_all && is_stack) return nullptr;
   switch (weight.group) {
     case WeightGroup::kEmbedding:
     case WeightGroup::kTable:
@@ -300,7 +304,8 @@ const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Qu
       if (!takes_all) return nullptr;
       break;
     case WeightGroup::kHead:
-      if (quantization.method == "fp8" || quantization.method == "mxfp4") return nullptr;
+      // transformers keeps the output embedding from bitsandbytes, whatever its name.
+      if (takes_all || quantization.method == "fp8" || quantization.method == "mxfp4") return nullptr;
       break;
     case WeightGroup::kMtp:
       // What joins a prediction layer to the model stays as it is.
@@ -324,9 +329,18 @@ bool can_ask_about(const model::ModelSpec& spec, const model::Quantization& quan
   return quantization.can_answer(2 * spec.weights.size());  // is it left, and by which scheme is it stored
 }
 
+bool is_for_cache_alone(const model::Quantization& quantization) {
+  const bool is_silent = !quantization.main_scheme() && quantization.faults.empty();
+  if (!is_silent || quantization.kv_cache_algorithm.empty()) return false;
+  // A named algorithm without a scheme is one that is not read here.
+  return quantization.method == "compressed-tensors" ||
+         (quantization.method.starts_with("modelopt") && quantization.format.is_null());
+}
+
 std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,
                                                   const std::optional<model::Quantization>& quantization) {
   if (!spec.has_all_weights) return std::nullopt;
+  if (quantization && is_for_cache_alone(*quantization)) return stored_checkpoint(spec, std::nullopt);
   if (quantization && (!quantization->main_scheme() || !can_ask_about(spec, *quantization) ||
                        !names_agree(spec, *quantization)))
     return std::nullopt;

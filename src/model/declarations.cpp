@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/model.h"
+#include "model/quantization_reader.h"
 
 namespace plimsoll::model {
 namespace {
@@ -26,7 +27,8 @@ std::optional<Quantization> read_object(Json object, std::string_view method_if_
 std::optional<Declaration> declared_beside(const artifact::Artifact& artifact) {
   for (const auto& [file, method] : kQuantizersFiles) {
     const Json& object = artifact.json_file(file);
-    if (!object.is_object() || object.size() == 0) continue;
+    // Others give their files these names too.
+    if (first_of(object, {"bits", "w_bit", "group_size", "q_group_size", "quant_method"}).is_null()) continue;
     if (auto said = read_object(object, method))
       return Declaration{.file = std::string(file), .pointer = {}, .said = std::move(*said)};
   }

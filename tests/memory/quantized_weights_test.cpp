@@ -36,6 +36,39 @@ TEST(QuantizedWeights, ConfigsGiveTheBytesOfTheirHeaders) {
   EXPECT_GE(compared, 10);
 }
 
+// Four-bit codes for linear layers: neither the output embedding, whatever it is called, nor a stack of
+// experts that is one parameter. Source: the layers that transformers 5.24 replaces.
+TEST(QuantizedWeights, WhatBitsandbytesLeaves) {
+  const auto schemes = [](const char* text, std::string_view part) {
+    const auto config = parse_json(text, "config.json");
+    const auto spec = model::read_spec(*config, "config.json");
+    EXPECT_TRUE(spec) << spec.error().describe();
+    const auto quantization = model::read_quantization(
+        *parse_json(R"({"quantization_config":{"quant_method":"bitsandbytes","load_in_4bit":true,
+                        "bnb_4bit_quant_type":"nf4"}})",
+                    "config.json"),
+        Json());
+    int found = 0, taken = 0;
+    for (const model::Weight& weight : spec->weights) {
+      if (weight.hf_name.find(part) == std::string::npos) continue;
+      ++found;
+      if (scheme_of(weight, *quantization)) ++taken;
+    }
+    EXPECT_GT(found, 0) << part;
+    return taken;
+  };
+  const char* neox = R"({"architectures":["GPTNeoXForCausalLM"],"model_type":"gpt_neox","hidden_size":64,
+      "intermediate_size":128,"num_attention_heads":4,"num_hidden_layers":1,"vocab_size":99,
+      "tie_word_embeddings":false})";
+  EXPECT_EQ(schemes(neox, "embed_out"), 0);
+  EXPECT_GT(schemes(neox, "dense_h_to_4h"), 0);
+  const char* gpt_oss = R"({"architectures":["GptOssForCausalLM"],"model_type":"gpt_oss","hidden_size":64,
+      "intermediate_size":64,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,
+      "num_hidden_layers":1,"num_local_experts":4,"num_experts_per_tok":2,"vocab_size":99})";
+  EXPECT_EQ(schemes(gpt_oss, "experts"), 0);
+  EXPECT_GT(schemes(gpt_oss, "q_proj"), 0);
+}
+
 // MLX takes embeddings and the head too: two bytes of scale and two of bias for each group.
 TEST(QuantizedWeights, Mlx) {
   const auto config = parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama",
