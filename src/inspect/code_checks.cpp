@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "facts/facts.h"
 #include "inspect/names_list.h"
 
 namespace plimsoll::inspect {
@@ -45,6 +46,33 @@ std::string module_file(const std::string& reference) {
   return reference.substr(0, reference.rfind('.')) + ".py";
 }
 
+// The engine that has this class of its own and runs none of the model's code; empty when none is known.
+std::string native_engine(const Report& report) {
+  if (!report.architecture) return {};
+  for (const auto engine : {facts::ServingEngine::kVllm, facts::ServingEngine::kSglang})
+    if (facts::support_of(engine, *report.architecture, report.model_type.value_or("")).status ==
+        facts::SupportStatus::kSupported)
+      return std::string(facts::to_string(engine));
+  return {};
+}
+
+// Whether a map brings only the class that the config names, and its config: what such an engine has itself.
+// Tokenizers and processors of their own are run by all engines.
+bool is_replaceable(const Json& map, const std::string& architecture) {
+  bool has_model = false, names_it = false;
+  for (const auto& [name, value] : map.members()) {
+    if (name != "AutoConfig" && !name.starts_with("AutoModel")) return false;
+    if (name == "AutoConfig") continue;
+    Names references;
+    add_references(value, references);
+    for (const std::string& reference : references) {
+      has_model = true;
+      names_it |= reference.substr(reference.rfind('.') + 1) == architecture;
+    }
+  }
+  return names_it || !has_model;
+}
+
 Names python_files(const artifact::Artifact& artifact) {
   Names files;
   for (const artifact::File& file : artifact.files())
@@ -54,9 +82,11 @@ Names python_files(const artifact::Artifact& artifact) {
 
 }  // namespace
 
-void check_code(const Subject& subject, Findings& findings) {
+void check_code(const Subject& subject, Report& report) {
   if (subject.is_gguf()) return;
+  Findings& findings = report.findings;
   const Names files = python_files(subject.artifact);
+  const std::string engine = native_engine(report);
   bool has_map = false;
   for (const Place& place : places_of(subject)) {
     Names references, missing;
@@ -69,15 +99,24 @@ void check_code(const Subject& subject, Findings& findings) {
       if (!is_elsewhere(reference) && !files.contains(module_file(reference)))
         missing.insert(module_file(reference));
     }
+    const bool is_needed =
+        engine.empty() || !is_replaceable((*place.config)["auto_map"], *report.architecture);
     std::string message =
-        fmt::format("auto_map names {}, which engines run only with trust_remote_code; it is not run here",
-                    names_list(references));
+        is_needed
+            ? fmt::format(
+                  "auto_map names {}, which engines run only with trust_remote_code; it is not run here",
+                  names_list(references))
+            : fmt::format(
+                  "auto_map names {}; {} has {} itself and needs none of it, other loaders run it with "
+                  "trust_remote_code",
+                  names_list(references), engine, *report.architecture);
     if (is_foreign)
       message += "; code of another repository is fetched at its newest state unless --code-revision pins it";
     const bool has_folder = subject.artifact.form() != artifact::Form::kConfigOnly;
     if (!missing.empty() && has_folder)
       message += fmt::format("; {} is not in the folder", names_list(missing));
-    add_check(findings, "REMOTE_CODE", FindingLevel::kWarning, place.file + ": /auto_map", message,
+    add_check(findings, "REMOTE_CODE", is_needed ? FindingLevel::kWarning : FindingLevel::kInfo,
+              place.file + ": /auto_map", message,
               "read that code before you trust it, or use a revision without it");
   }
   if (!has_map && !files.empty())

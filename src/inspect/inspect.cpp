@@ -69,7 +69,7 @@ Status check_deployment(const Subject& subject, Report& report) {
   const ModelCard* known_card = card ? &*card : nullptr;
   check_license(subject, known_card, report);
   check_revision(subject, known_card, report);
-  check_code(subject, report.findings);
+  check_code(subject, report);
   check_generation(subject, report);
   check_card(subject, known_card, report);
   measure_maximum_input(subject, report);

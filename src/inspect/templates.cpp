@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "inspect/conversation.h"
 #include "text/chat.h"
 #include "text/text.h"
 
@@ -221,9 +222,32 @@ const std::string* named(const std::vector<Source>& sources, std::string_view na
   return nullptr;
 }
 
+void check_absence(const Subject& subject, const Report& report, Findings& findings) {
+  const bool is_gguf = subject.is_gguf();
+  if (is_gguf ? !subject.figures.contains("tokenizer.ggml.model")
+              : !subject.has_file("tokenizer_config.json"))
+    return;
+  // A file that cannot be read may have held one: that is told as a fault of the file.
+  const bool is_readable = is_gguf || subject.artifact.json_file("tokenizer_config.json").is_object();
+  const Conversation conversation = conversation_of(subject, report);
+  if (!is_readable || conversation == Conversation::kNone) return;
+  const bool is_base = conversation == Conversation::kBase;
+  const std::string where =
+      is_gguf ? subject.place("tokenizer.chat_template") : "tokenizer_config.json: /chat_template";
+  std::string message =
+      "there is no chat template: /v1/completions can be served, /v1/chat/completions can not";
+  if (is_gguf)
+    message =
+        "there is no chat template: text can be completed; for conversations llama.cpp takes a general one, "
+        "other engines none";
+  if (is_base) message += "; name or card say that this is a base model, which needs none";
+  add_check(findings, "TMPL_MISSING", is_base || is_gguf ? FindingLevel::kInfo : FindingLevel::kWarning,
+            where, message, "give one with --chat-template");
+}
+
 }  // namespace
 
-Json check_templates(const Subject& subject, Findings& findings) {
+Json check_templates(const Subject& subject, const Report& report, Findings& findings) {
   const std::vector<Source> sources = find_sources(subject);
   Json list = Json::array();
   const Source* used = nullptr;
@@ -245,18 +269,12 @@ Json check_templates(const Subject& subject, Findings& findings) {
     const std::string* for_tools = named(sources, "tool_use");
     trial = TemplateTrial(subject.artifact, *used, findings).run(text, for_tools ? *for_tools : text);
   }
-  const bool has_tokenizer = subject.has_file("tokenizer_config.json");
-  // A file that cannot be read may have held one: that is told as a fault of the file.
-  const bool is_readable = subject.artifact.json_file("tokenizer_config.json").is_object();
   if (!sources.empty() && (!used || default_of(*used)->empty()))
     add_check(findings, "TMPL_NO_DEFAULT", FindingLevel::kWarning, place_of(sources.front().file),
               used ? "the chat template is empty: no word of a conversation reaches the model"
                    : "no chat template is the default one: conversations without tools cannot be served",
               "give one with --chat-template");
-  if (sources.empty() && has_tokenizer && is_readable)
-    add_check(findings, "TMPL_MISSING", FindingLevel::kWarning, "tokenizer_config.json: /chat_template",
-              "there is no chat template: /v1/completions can be served, /v1/chat/completions can not",
-              "give one with --chat-template");
+  if (sources.empty()) check_absence(subject, report, findings);
   return Json::object({{"sources", std::move(list)},
                        {"system", treatment_json(trial.system)},
                        {"tools", treatment_json(trial.tools)}});

@@ -47,11 +47,12 @@ class Tokens {
     check_stops();
     Json special = Json::object();
     for (const char* name : {"bos", "eos", "pad", "unk"}) special.set(name, special_token(name));
-    report_.tokenizer = Json::object({{"kind", vocabulary_.kind.empty() ? Json() : Json(vocabulary_.kind)},
-                                      {"vocab_size", vocabulary_.is_known ? Json(vocabulary_.size) : Json()},
-                                      {"special", std::move(special)},
-                                      {"stop_ids", stops_json()},
-                                      {"chat_template", check_templates(subject_, report_.findings)}});
+    report_.tokenizer =
+        Json::object({{"kind", vocabulary_.kind.empty() ? Json() : Json(vocabulary_.kind)},
+                      {"vocab_size", vocabulary_.is_known ? Json(vocabulary_.size) : Json()},
+                      {"special", std::move(special)},
+                      {"stop_ids", stops_json()},
+                      {"chat_template", check_templates(subject_, report_, report_.findings)}});
   }
 
  private:

@@ -28,6 +28,26 @@ TEST(CodeChecks, AutoMapOfTheConfig) {
   EXPECT_EQ(finding_of(report, "CODE_FILES"), nullptr);
 }
 
+// A class that engines have themselves needs none of the model's code; another class under its name does, and
+// so does a tokenizer.
+TEST(CodeChecks, ACodeThatEnginesHaveThemselvesIsNoWarning) {
+  const auto level = [](const std::string& map) {
+    ModelFolder folder;
+    folder.write("config.json", with_map(map));
+    const Report report = folder.inspected();
+    const auto* finding = finding_of(report, "REMOTE_CODE");
+    return finding ? std::string(to_string(finding->level)) : std::string("none");
+  };
+  EXPECT_EQ(level(R"({"AutoConfig":"configuration_llama.LlamaConfig","AutoModel":"modeling_llama.LlamaModel",
+                      "AutoModelForCausalLM":"modeling_llama.LlamaForCausalLM"})"),
+            "info");
+  EXPECT_EQ(level(R"({"AutoConfig":"configuration_llama.LlamaConfig"})"), "info");
+  EXPECT_EQ(level(R"({"AutoModelForCausalLM":"modeling_own.OwnForCausalLM"})"), "warning");
+  EXPECT_EQ(level(R"({"AutoModelForCausalLM":"modeling_llama.LlamaForCausalLM",
+                      "AutoTokenizer":["tokenization_own.OwnTokenizer",null]})"),
+            "warning");
+}
+
 TEST(CodeChecks, TokenizersAndOtherRepositories) {
   ModelFolder folder;
   folder.write("config.json", kSmallLlama);
