@@ -94,7 +94,12 @@ bool is_lfs_pointer(std::span<const std::byte> bytes) {
 }
 
 bool has_pickle_name(std::string_view path) {
-  return ends_with_any(path, {".bin", ".pt", ".pth", ".ckpt"});
+  const std::size_t slash = path.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  // What a trainer leaves beside a checkpoint to go on from it: settings and moments, no weights.
+  const bool is_training_state = starts_with_any(
+      name, {"training_args", "optimizer", "scheduler", "rng_state", "random_states", "scaler."});
+  return ends_with_any(name, {".bin", ".pt", ".pth", ".ckpt"}) && !is_training_state;
 }
 
 bool looks_like_pickle(std::span<const std::byte> bytes) {

@@ -142,7 +142,7 @@ void note_missing(ArtifactParts& parts) {
         "download config.json");
   const bool has_weights_finding =
       std::any_of(parts.findings.begin(), parts.findings.end(), [](const Finding& f) {
-        return f.id.starts_with("PICKLE_") || f.id == "LINK_DANGLING" ||
+        return f.id.starts_with("PICKLE_") || f.id == "ADAPTER_ONLY" || f.id == "LINK_DANGLING" ||
                (f.id == "FILE_UNREADABLE" && role_of(f.where) == FileRole::kWeights);
       });
   if (parts.form == Form::kConfigOnly && !has_weights_finding)

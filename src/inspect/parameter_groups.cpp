@@ -18,6 +18,17 @@ bool has_segment(std::string_view name, std::string_view segment) {
   return dotted.find("." + std::string(segment) + ".") != std::string::npos;
 }
 
+// Files older than the stacks have each expert by itself: "blk.0.ffn_gate.7.weight", as a pattern
+// "blk.*.ffn_gate.*.weight".
+bool is_lone_gguf_expert(std::string_view name) {
+  for (const std::string_view part : {".ffn_gate.", ".ffn_up.", ".ffn_down."})
+    if (const std::size_t at = name.find(part); name.starts_with("blk.") && at != name.npos) {
+      const std::size_t digit = at + part.size();
+      return digit < name.size() && (name[digit] == '*' || (name[digit] >= '0' && name[digit] <= '9'));
+    }
+  return false;
+}
+
 }  // namespace
 
 std::string_view group_of(std::string_view name) {
@@ -32,7 +43,7 @@ std::string_view group_of(std::string_view name) {
   if (has_any(name, {"indexer"})) return "indexer";
   if (has_any(name, {"router", ".gate.", "ffn_gate_inp"})) return "router";
   if (has_any(name, {"shared_expert", "_shexp"})) return "shared_experts";
-  if (has_any(name, {"experts", "_exps"})) return "experts";
+  if (has_any(name, {"experts", "_exps"}) || is_lone_gguf_expert(name)) return "experts";
   if (has_any(name, {"linear_attn", "mamba", "ssm_", "short_conv", "shortconv", ".conv.", "mixer.in_proj",
                      "mixer.out_proj", "mixer.conv1d"}))
     return "state";

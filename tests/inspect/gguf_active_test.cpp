@@ -76,6 +76,51 @@ TEST(GgufActive, TheShareOfExpertsThatATokenUses) {
   EXPECT_NE(finding_of(silent, "ACTIVE_UNKNOWN"), nullptr);
 }
 
+// Before the stacks each expert was a tensor of its own.
+TEST(GgufActive, ExpertsOfTheirOwn) {
+  std::vector<Part> parts{kEmbedding, kQuery, {"blk.0.ffn_gate_inp.weight", {8, 4}}};
+  for (const char* name : {"blk.0.ffn_up.0.weight", "blk.0.ffn_up.1.weight", "blk.0.ffn_down.0.weight",
+                           "blk.0.ffn_down.1.weight", "blk.0.ffn_gate.0.weight", "blk.0.ffn_gate.1.weight"})
+    parts.push_back({name, {8, 16}});
+  const Report report =
+      inspected(gguf_of("plamo", parts, {{"block_count", 1}, {"expert_count", 2}, {"expert_used_count", 1}}));
+  EXPECT_EQ(report.parameters.total, 256 + 64 + 32 + 6 * 128);
+  EXPECT_EQ(report.parameters.active, 256 + 64 + 32 + 3 * 128);
+}
+
+TEST(GgufActive, FiguresThatCannotBeMeant) {
+  const std::vector<Part> parts{kEmbedding, kQuery, {"blk.0.ffn_up_exps.weight", {8, 16, 4}}};
+  struct Fault {
+    std::uint32_t all, used;
+    const char* text;
+  };
+  for (const Fault& fault :
+       {Fault{4, 9, "expert_used_count is 9 of 4"}, Fault{4, 0, "expert_used_count is 0 of 4"},
+        Fault{2, 1, "expert_count is 2, and blk.0.ffn_up_exps.weight holds 4"}}) {
+    const Report report = inspected(
+        gguf_of("smallthinker", parts,
+                {{"block_count", 1}, {"expert_count", fault.all}, {"expert_used_count", fault.used}}));
+    EXPECT_EQ(report.parameters.active, std::nullopt) << fault.text;
+    const auto* finding = finding_of(report, "ACTIVE_UNKNOWN");
+    ASSERT_NE(finding, nullptr) << fault.text;
+    EXPECT_EQ(finding->level, FindingLevel::kWarning);
+    EXPECT_NE(finding->message.find(fault.text), std::string::npos) << finding->message;
+  }
+}
+
+// A vocabulary alone, and a projector, are no models.
+TEST(GgufActive, WhatIsNoModelIsTold) {
+  const Report empty = inspected(gguf_of("llama", {}, {{"block_count", 1}}));
+  ASSERT_NE(finding_of(empty, "WEIGHTS_EMPTY"), nullptr);
+  EXPECT_EQ(finding_of(empty, "WEIGHTS_EMPTY")->level, FindingLevel::kError);
+  const Report clip = inspected(gguf_of("clip", {{"v.patch_embd.weight", {8, 32}}}, {}));
+  EXPECT_EQ(verdict_code(clip.findings), ErrorCode::kUnsupported);
+  bool is_named = false;
+  for (const Finding& finding : clip.findings)
+    is_named |= finding.message.find("projector") != std::string::npos;
+  EXPECT_TRUE(is_named);
+}
+
 TEST(GgufActive, ANameThatNobodyKnows) {
   EXPECT_EQ(llama_cpp(inspected(gguf_of("nobodys", {kEmbedding}, {}))), Json("unknown"));
 }

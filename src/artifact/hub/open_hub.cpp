@@ -19,6 +19,7 @@
 #include "artifact/hub/view.h"
 #include "artifact/hub_cache.h"
 #include "artifact/open_folder.h"
+#include "artifact/pickle_files.h"
 #include "base/log.h"
 #include "base/units.h"
 
@@ -245,6 +246,10 @@ class HubOpener {
     PLIMSOLL_TRY(auto shown, open_files(folder, commit));
     ViewParts parts;
     parts.findings = origin_findings(id_.repo, repository.name(), revision_, commit);
+    std::vector<std::string_view> paths;
+    for (const HubFile& file : repository.files) paths.push_back(file.path);
+    if (auto pickle = shown->weights_files().empty() ? std::nullopt : pickle_beside(paths))
+      parts.findings.push_back(std::move(*pickle));
     parts.files = with_listing(shown->files(), repository.files);
     parts.shown = std::move(shown);
     parts.folder = std::move(temporary);
