@@ -46,14 +46,14 @@ std::string module_file(const std::string& reference) {
   return reference.substr(0, reference.rfind('.')) + ".py";
 }
 
-// The engine that has this class of its own and runs none of the model's code; empty when none is known.
-std::string native_engine(const Report& report) {
-  if (!report.architecture) return {};
-  for (const auto engine : {facts::ServingEngine::kVllm, facts::ServingEngine::kSglang})
-    if (facts::support_of(engine, *report.architecture, report.model_type.value_or("")).status ==
-        facts::SupportStatus::kSupported)
-      return std::string(facts::to_string(engine));
-  return {};
+// Whether vLLM has the class and the config's class of this model itself, and so runs none of its code.
+bool is_native(const Report& report) {
+  const std::string model_type = report.model_type.value_or("");
+  const auto types = facts::config_types();
+  return report.architecture &&
+         std::binary_search(types.begin(), types.end(), std::string_view(model_type)) &&
+         facts::support_of(facts::ServingEngine::kVllm, *report.architecture, model_type).status ==
+             facts::SupportStatus::kSupported;
 }
 
 // Whether a map brings only the class that the config names, and its config: what such an engine has itself.
@@ -86,7 +86,7 @@ void check_code(const Subject& subject, Report& report) {
   if (subject.is_gguf()) return;
   Findings& findings = report.findings;
   const Names files = python_files(subject.artifact);
-  const std::string engine = native_engine(report);
+  const bool is_known = is_native(report);
   bool has_map = false;
   for (const Place& place : places_of(subject)) {
     Names references, missing;
@@ -99,17 +99,16 @@ void check_code(const Subject& subject, Report& report) {
       if (!is_elsewhere(reference) && !files.contains(module_file(reference)))
         missing.insert(module_file(reference));
     }
-    const bool is_needed =
-        engine.empty() || !is_replaceable((*place.config)["auto_map"], *report.architecture);
+    const bool is_needed = !is_known || !is_replaceable((*place.config)["auto_map"], *report.architecture);
     std::string message =
         is_needed
             ? fmt::format(
                   "auto_map names {}, which engines run only with trust_remote_code; it is not run here",
                   names_list(references))
             : fmt::format(
-                  "auto_map names {}; {} has {} itself and needs none of it, other loaders run it with "
+                  "auto_map names {}; vLLM has {} itself and needs none of it, other loaders run it with "
                   "trust_remote_code",
-                  names_list(references), engine, *report.architecture);
+                  names_list(references), *report.architecture);
     if (is_foreign)
       message += "; code of another repository is fetched at its newest state unless --code-revision pins it";
     const bool has_folder = subject.artifact.form() != artifact::Form::kConfigOnly;

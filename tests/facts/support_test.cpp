@@ -23,6 +23,16 @@ TEST(Support, RegistriesHaveEachArchitectureOnce) {
   EXPECT_GT(seen.size(), 700U);
 }
 
+TEST(Support, TypesOfConfigsAreSorted) {
+  const auto types = config_types();
+  EXPECT_TRUE(std::is_sorted(types.begin(), types.end()));
+  EXPECT_EQ(std::adjacent_find(types.begin(), types.end()), types.end());
+  for (const char* known : {"llama", "deepseek_v3", "kimi_k2", "minimax_m2"})
+    EXPECT_TRUE(std::binary_search(types.begin(), types.end(), std::string_view(known))) << known;
+  for (const char* unknown : {"phi-msft", "nemotron-nas", "qwen", ""})
+    EXPECT_FALSE(std::binary_search(types.begin(), types.end(), std::string_view(unknown))) << unknown;
+}
+
 TEST(Support, KnownRows) {
   const auto llama = support_of(ServingEngine::kVllm, "LlamaForCausalLM", "llama");
   EXPECT_EQ(llama.status, SupportStatus::kSupported);

@@ -48,6 +48,18 @@ TEST(CodeChecks, ACodeThatEnginesHaveThemselvesIsNoWarning) {
             "warning");
 }
 
+// The class is vLLM's, its config is not: phi-2 was published under a type of its own.
+TEST(CodeChecks, AConfigOfItsOwnIsRun) {
+  ModelFolder folder;
+  std::string config = with_map(R"({"AutoConfig":"configuration_own.OwnConfig"})");
+  config.replace(config.find("\"llama\""), 7, "\"llama-own\"");
+  folder.write("config.json", config);
+  const Report report = folder.inspected();
+  const auto* finding = finding_of(report, "REMOTE_CODE");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->level, FindingLevel::kWarning);
+}
+
 TEST(CodeChecks, TokenizersAndOtherRepositories) {
   ModelFolder folder;
   folder.write("config.json", kSmallLlama);
