@@ -95,12 +95,6 @@ void HubCache::keep_tree(std::string_view commit, const std::vector<HubFile>& fi
     log_debug("the listing cannot be kept in the hub cache");
 }
 
-bool HubCache::forget_tree(std::string_view commit) const {
-  std::error_code error;
-  return is_commit(commit) && fs::remove(folder_ + "/trees/" + std::string(commit) + ".json", error) &&
-         !error;
-}
-
 bool HubCache::is_known_absent(std::string_view commit, std::string_view path) const {
   if (!is_commit(commit) || !is_safe_name(path)) return false;
   std::error_code error;

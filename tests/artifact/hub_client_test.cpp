@@ -67,7 +67,8 @@ class Download : public ::testing::Test {
         [&](const AskedRequest& request) { return request.method == "HEAD" ? head_of(file) : get(request); });
     settings = hub.settings(scratch.path());
     const HubCache cache = this->cache();
-    Status done = fetch_files(settings, cache, {"org/name", kCommit, {file}, {}});
+    Disagreement disagrees = false;
+    Status done = fetch_files(settings, cache, {"org/name", kCommit, {file}, {}}, disagrees);
     requests = hub.requests();
     return done;
   }
@@ -179,7 +180,8 @@ TEST_F(Download, WithoutLinksTheSnapshotHoldsTheFile) {
     return request.method == "HEAD" ? head_of(file) : ranged(request, kContent);
   });
   const HubCache plain(scratch.path(), "org/name", false);
-  ASSERT_TRUE(fetch_files(hub.settings(scratch.path()), plain, {"org/name", kCommit, {file}, {}}));
+  Disagreement disagrees = false;
+  ASSERT_TRUE(fetch_files(hub.settings(scratch.path()), plain, {"org/name", kCommit, {file}, {}}, disagrees));
   EXPECT_FALSE(std::filesystem::is_symlink(plain.file(kCommit, file.path)));
   EXPECT_EQ(arrived(file), kContent);
 }

@@ -199,6 +199,19 @@ TEST(HubOpen, AKeptListingThatDisagreesWithTheHubIsAskedForAgain) {
   EXPECT_EQ(hub.server.count("GET", "/tree/"), 2);
 }
 
+TEST(HubOpen, ACutConnectionCostsNoListing) {
+  SmallHub hub;
+  const ScratchFolder scratch;
+  HubSettings settings = hub.server.settings(scratch.path());
+  ASSERT_TRUE(open_hub({"org/small", ""}, {}, settings));
+  settings.max_wait = std::chrono::milliseconds(0);
+  hub.cuts_files = true;
+  EXPECT_FALSE(open_hub({"org/small", ""}, {}, settings));  // the weights' header
+  EXPECT_FALSE(open_hub({"org/small", ""}, {.need = Need::kTensors}, settings));
+  EXPECT_EQ(hub.server.count("GET", "/tree/"), 1);
+  EXPECT_TRUE(HubCache(scratch.path(), "org/small", true).tree(kCommit));
+}
+
 TEST(HubOpen, AbsurdSizesAreTheHubsFault) {
   SmallHub hub;
   hub.files["x.bin"] = "x";

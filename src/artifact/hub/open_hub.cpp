@@ -134,12 +134,9 @@ class HubOpener {
     auto repository = ask_repository(client, cache_, id_, kind);
     if (!repository)
       return may_do_without(kind) ? open_without_hub(repository.error()) : fail(repository.error());
-    Opened opened = open_repository(*repository, client);
-    // A listing kept by an earlier run may be what is wrong: the hub is asked for it once more.
-    if (!opened && opened.error().code == ErrorCode::kNetwork && repository->is_listing_kept &&
-        !settings_.is_offline && cache_.forget_tree(repository->info.commit))
-      return open();
-    return opened;
+    return with_true_listing(client, cache_, *repository, [&](Disagreement& disagrees) {
+      return open_repository(*repository, client, disagrees);
+    });
   }
 
  private:
@@ -206,22 +203,23 @@ class HubOpener {
     return make_view(std::move(parts));
   }
 
-  Opened open_repository(const Repository& repository, HubClient& client) {
+  Opened open_repository(const Repository& repository, HubClient& client, Disagreement& disagrees) {
     const std::string& commit = repository.info.commit;
     if (holds_needed(cache_, commit, options_.need)) return open_snapshot(commit, facts_of(repository), {});
     const auto small = small_files(repository.files);
     if (repository.info.is_gated && !small.empty()) {
       Refusal kind = Refusal::kOther;
-      const auto head = client.head({repository.name(), commit, small.front().path}, &kind);
+      const auto head = head_of_listed(client, small.front(), {repository.name(), commit, small.front().path},
+                                       disagrees, &kind);
       if (!head) return may_do_without(kind) ? open_without_hub(head.error()) : fail(head.error());
     }
-    if (options_.need == Need::kTensors) return open_downloaded(repository, small);
-    return open_headers(repository, small, client);
+    if (options_.need == Need::kTensors) return open_downloaded(repository, small, disagrees);
+    return open_headers(repository, small, client, disagrees);
   }
 
-  Opened open_downloaded(const Repository& repository, std::vector<HubFile> files) {
+  Opened open_downloaded(const Repository& repository, std::vector<HubFile> files, Disagreement& disagrees) {
     const std::string& commit = repository.info.commit;
-    PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, files, {}}));
+    PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, files, {}}, disagrees));
     const WeightSet set = weight_set(repository.files);
     std::vector<HubFile> large;
     std::int64_t bytes = 0;
@@ -230,18 +228,19 @@ class HubOpener {
       large.push_back(*find_hub_file(repository.files, path));
     for (const HubFile& file : large) bytes += file.bytes;
     log_info(fmt::format("downloading {} of weights of {}", as_gb(Bytes(bytes)), repository.name()));
-    PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, large, {}}));
+    PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, large, {}}, disagrees));
     return open_snapshot(commit, facts_of(repository), {});
   }
 
   // A folder of the small files and of stand-ins for the large ones, opened as any other.
-  Opened open_headers(const Repository& repository, const std::vector<HubFile>& small, HubClient& client) {
+  Opened open_headers(const Repository& repository, const std::vector<HubFile>& small, HubClient& client,
+                      Disagreement& disagrees) {
     PLIMSOLL_TRY(TemporaryFolder temporary, TemporaryFolder::make());
     const std::string& commit = repository.info.commit;
     const std::string folder = temporary.path() + "/snapshots/" + commit;
-    PLIMSOLL_TRY_VOID(place_small_files(repository, small, temporary.path(), folder));
+    PLIMSOLL_TRY_VOID(place_small_files(repository, small, temporary.path(), folder, disagrees));
     if (options_.need != Need::kText || !has_tokenizer_file(repository.files))
-      PLIMSOLL_TRY_VOID(place_weights(repository, folder, client));
+      PLIMSOLL_TRY_VOID(place_weights(repository, folder, client, disagrees));
     PLIMSOLL_TRY(auto shown, open_files(folder, commit));
     ViewParts parts;
     parts.findings = origin_findings(id_.repo, repository.name(), revision_, commit);
@@ -256,15 +255,15 @@ class HubOpener {
   }
 
   Status place_small_files(const Repository& repository, const std::vector<HubFile>& small,
-                           const std::string& temporary, const std::string& folder) {
+                           const std::string& temporary, const std::string& folder, Disagreement& disagrees) {
     const std::string& commit = repository.info.commit;
     const Fetch fetch{repository.name(), commit, small, {}};
     HubCache holder = cache_;
-    Status fetched = fetch_files(settings_, holder, fetch);
+    Status fetched = fetch_files(settings_, holder, fetch, disagrees);
     if (!fetched && fetched.error().code == ErrorCode::kUsage) {
       log_debug("the hub cache is not writable; small files go to a temporary folder");
       holder = HubCache(temporary + "/cache", id_.repo, true);
-      fetched = fetch_files(settings_, holder, fetch);
+      fetched = fetch_files(settings_, holder, fetch, disagrees);
     }
     PLIMSOLL_TRY_VOID(std::move(fetched));
     std::error_code error;
@@ -285,7 +284,8 @@ class HubOpener {
     return {};
   }
 
-  Status place_weights(const Repository& repository, const std::string& folder, HubClient& client) {
+  Status place_weights(const Repository& repository, const std::string& folder, HubClient& client,
+                       Disagreement& disagrees) {
     std::error_code error;
     for (const HubFile* file : stand_ins_of(repository.files)) {
       const fs::path place = folder + "/" + file->path;
@@ -307,7 +307,8 @@ class HubOpener {
     }
     return for_each_with_client(settings_, wanted.size(), [&](std::size_t i, HubClient& one) {
       const HubFile& file = *wanted[i];
-      return read_header_into(folder + "/" + file.path, {asked.repo, asked.revision, file.path}, file, one);
+      return read_header_into(folder + "/" + file.path, {asked.repo, asked.revision, file.path}, file, one,
+                              disagrees);
     });
   }
 
