@@ -12,6 +12,7 @@
 
 #include "artifact/hub/listing.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace plimsoll::artifact {
@@ -31,12 +32,6 @@ std::string text_in(const Json& value) {
   return text ? *text : std::string();
 }
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
-
 tl::unexpected<Error> refuse(std::string what, std::string_view source, std::string_view pointer) {
   return fail(ErrorCode::kMalformed, "reading a lock record: " + std::move(what),
               fmt::format("{}: {}", source, pointer), "write it again with `plimsoll pull ... -o FILE`");
@@ -52,7 +47,7 @@ Result<LockedFile> read_file_entry(const Json& entry, std::string_view source, s
   if (!bytes || *bytes < 0) return refuse("the size is not a number of bytes", source, pointer + "/bytes");
   file.bytes = *bytes;
   file.sha256 = text_in(entry["sha256"]);
-  if (!entry["sha256"].is_null() && !is_sha256(file.sha256))
+  if (!entry["sha256"].is_null() && !is_hex(file.sha256, 64))
     return refuse("the digest is not 64 hex digits", source, pointer + "/sha256");
   return file;
 }

@@ -212,6 +212,26 @@ TEST(HubOpen, ACutConnectionCostsNoListing) {
   EXPECT_TRUE(HubCache(scratch.path(), "org/small", true).tree(kCommit));
 }
 
+// Which weights there are is then not known, and so not that they are all here.
+TEST(HubOpen, AnIndexThatCannotBeReadMakesNoSnapshotComplete) {
+  SmallHub hub;
+  hub.files.erase("model.safetensors");
+  hub.files["model-00001-of-00001.safetensors"] = small_weights();
+  hub.files["model.safetensors.index.json"] = "{broken";
+  const ScratchFolder scratch;
+  const HubSettings settings = hub.server.settings(scratch.path());
+  for (const Need need : {Need::kHeaders, Need::kTensors}) {
+    const auto opened = open_hub({"org/small", ""}, {.need = need}, settings);
+    ASSERT_TRUE(opened) << opened.error().message;
+    const Finding* told = find(**opened, "IDX_JSON");
+    ASSERT_TRUE(told);  // of the index itself, not of a stand-in
+    EXPECT_NE(told->message.find("line 1"), std::string::npos) << told->message;
+  }
+  const std::size_t before = hub.server.requests().size();
+  ASSERT_TRUE(open_hub({"org/small", kCommit}, {.need = Need::kTensors}, settings));
+  EXPECT_GT(hub.server.requests().size(), before);
+}
+
 TEST(HubOpen, AbsurdSizesAreTheHubsFault) {
   SmallHub hub;
   hub.files["x.bin"] = "x";

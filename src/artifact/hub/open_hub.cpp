@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "artifact/hub/repository.h"
 #include "artifact/hub/view.h"
 #include "artifact/hub_cache.h"
+#include "artifact/index_text.h"
 #include "artifact/open_folder.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -30,10 +30,13 @@ using Opened = Result<std::shared_ptr<const Artifact>>;
 
 constexpr std::size_t kMaxOthers = 2'000;  // stand-ins of files that no reader looks for
 
-Json index_of(const std::string& folder, const WeightSet& set) {
-  if (set.index.empty()) return {};
-  auto read = read_json_with_bom(folder + "/" + set.index, 64 * kMiB);
-  return read ? std::move(read->value) : Json();
+// The names in the set's index, as the reader of a local folder sees them; nothing when it cannot be read.
+std::optional<std::vector<std::string>> indexed_in(const std::string& folder, const WeightSet& set) {
+  if (set.index.empty()) return std::nullopt;
+  Findings findings;  // told by the reader who opens the folder
+  auto index = read_index_text(folder + "/" + set.index, set.index, findings);
+  if (!index) return std::nullopt;
+  return std::move(index->shards);
 }
 
 // The folder's files as a listing, for a snapshot whose listing was not kept.
@@ -99,15 +102,13 @@ bool holds_needed(const HubCache& cache, const std::string& commit, Need need) {
   }
   if (need == Need::kText && has_tokenizer_file(files)) return true;
   const WeightSet set = weight_set(files);
-  const Json index = index_of(folder, set);
-  const auto taken = weight_files(files, set, index);
-  if (!std::all_of(taken.begin(), taken.end(), is_there)) return false;
+  const auto indexed = indexed_in(folder, set);
+  const auto taken = weight_files(files, set, indexed);
+  if (!taken || !std::all_of(taken->begin(), taken->end(), is_there)) return false;
   // Without a listing, only an index or the names themselves tell that something is absent.
   if (tree) return true;
-  std::set<std::string> named;
-  for (const auto& [tensor, file] : index["weight_map"].members())
-    if (const std::string* name = file.as_string()) named.insert(*name);
-  return set.kind != WeightSet::Kind::kNone && std::all_of(named.begin(), named.end(), is_there);
+  return set.kind != WeightSet::Kind::kNone &&
+         (!indexed || std::all_of(indexed->begin(), indexed->end(), is_there));
 }
 
 class HubOpener {
@@ -223,8 +224,10 @@ class HubOpener {
     const WeightSet set = weight_set(repository.files);
     std::vector<HubFile> large;
     std::int64_t bytes = 0;
+    // An index that cannot be read names nothing to download: the reader of the snapshot tells what is wrong.
     for (const std::string& path :
-         weight_files(repository.files, set, index_of(cache_.snapshot(commit), set)))
+         weight_files(repository.files, set, indexed_in(cache_.snapshot(commit), set))
+             .value_or(std::vector<std::string>{}))
       large.push_back(*find_hub_file(repository.files, path));
     for (const HubFile& file : large) bytes += file.bytes;
     log_info(fmt::format("downloading {} of weights of {}", as_gb(Bytes(bytes)), repository.name()));
@@ -295,7 +298,8 @@ class HubOpener {
     }
     const WeightSet set = weight_set(repository.files);
     std::vector<const HubFile*> wanted;
-    for (const std::string& path : weight_files(repository.files, set, index_of(folder, set)))
+    for (const std::string& path :
+         weight_files(repository.files, set, indexed_in(folder, set)).value_or(std::vector<std::string>{}))
       wanted.push_back(find_hub_file(repository.files, path));
     const Asked asked{repository.name(), repository.info.commit, {}};
     // One answer holds the headers of all shards, but only of main as it is now.
