@@ -145,9 +145,11 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
 
   // Whether consent is asked for is the repository's matter, not the licence's.
   const artifact::HubFacts* hub = subject.artifact.hub();
-  const Json gated = hub                                        ? Json(hub->is_gated)
-                     : card && card->has_prefix("extra_gated_") ? Json(true)
-                                                                : Json();
+  std::optional<bool> gated;
+  if (hub)
+    gated = hub->is_gated;
+  else if (card && card->has_prefix("extra_gated_"))
+    gated = true;
   report.license_terms =
       Json::object({{"id", report.license},
                     {"name", row         ? Json(row->title)

@@ -112,7 +112,7 @@ void EngineLoop::run() {
         if (!commands.empty()) publish();
         const auto outputs = engine_.step();
         if (const auto cut = options_.artifact ? artifact::cut_error(*options_.artifact) : std::nullopt)
-          return give_up(cut->describe());
+          return give_up(fmt::format("{} ({})", cut->message, cut->where));
         dispatch(outputs);
       }
       publish();

@@ -163,7 +163,8 @@ void step(LoadedModel& model, Line::Requests& requests) {
   const auto outputs = model.engine->step();
   if (const auto cut = model.artifact ? artifact::cut_error(*model.artifact) : std::nullopt) {
     for (auto& [id, line] : requests)  // what came out is of no model
-      line.first->fail({.status = 500, .message = cut->describe(), .type = "server_error"});
+      line.first->fail(
+          {.status = 500, .message = cut->message + " (" + cut->where + ")", .type = "server_error"});
     return;
   }
   for (const engine::Output& output : outputs) {
