@@ -140,8 +140,8 @@ Result<Report> inspect(const std::string& model, const Options& options) {
   check_locked_length(*artifact, report);
   for (const std::string& path : artifact->cut_files())
     report.findings.push_back({"FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
-                               "the file became shorter while it was read: what stood behind its new end was "
-                               "read as zeros",
+                               "the file became shorter while it was read, or its disk fails: what was not "
+                               "there was read as zeros",
                                "look again when nothing writes to the file any more"});
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.level > b.level; });
