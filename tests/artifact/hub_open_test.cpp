@@ -311,6 +311,32 @@ TEST(HubOpen, ACacheThatCannotBeWrittenIsNoHindrance) {
   EXPECT_EQ((*opened)->tensors().size(), 1u);
 }
 
+// Names on their way are nobody else's: a link that waits under one that could be foreseen is not written
+// through, and the snapshot holds its files alone.
+TEST(HubCache, CopiesOnTheirWayAreNoFilesOfTheModel) {
+  const ScratchFolder scratch;
+  const std::string victim = scratch.write("victim", "precious"), etag(40, 'a');
+  scratch.write("models--org--small/blobs/" + etag, "content");
+  for (const bool uses_links : {false, true}) {
+    const HubCache cache(scratch.path(), "org/small", uses_links);
+    const std::string path = uses_links ? "linked.json" : "copied.json";
+    ASSERT_TRUE(cache.prepare(kCommit, path));
+    const std::string place = cache.snapshot(kCommit) + "/" + path;
+    for (const char* ending : {".copy.aaaaaaaa", ".link.aaaaaaaa"})
+      std::filesystem::create_symlink(victim, place + ending);
+    ASSERT_TRUE(cache.show(kCommit, path, etag, false));
+    EXPECT_EQ(read_file(place).value_or(""), "content");
+    EXPECT_EQ(std::filesystem::is_symlink(place), uses_links);
+    for (const char* ending : {".copy.aaaaaaaa", ".link.aaaaaaaa"}) std::filesystem::remove(place + ending);
+  }
+  EXPECT_EQ(read_file(victim).value_or(""), "precious");
+  const auto num_in = [&](const std::string& folder) {
+    return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+  };
+  EXPECT_EQ(num_in(scratch.path() + "/models--org--small/snapshots/" + kCommit), 2);
+  EXPECT_EQ(num_in(scratch.path() + "/models--org--small/blobs"), 1);  // nothing is left on its way
+}
+
 TEST(HubCache, DoubleLinksRefsAndAbsencesAreRead) {
   const ScratchFolder scratch;
   const HubCache cache(scratch.path(), "org/small", true);
