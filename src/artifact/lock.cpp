@@ -67,6 +67,10 @@ bool is_small(const File& file) {
   return file.role != FileRole::kWeights && file.bytes.value <= kSmall;
 }
 
+std::string digest_of(const std::optional<StoredTemplate>& stored) {
+  return stored && !stored->text.empty() ? sha256_hex(std::as_bytes(std::span(stored->text))) : std::string();
+}
+
 bool is_told(const Findings& findings, const std::string& path) {
   return std::any_of(findings.begin(), findings.end(),
                      [&](const Finding& finding) { return finding.where == path; });
@@ -77,7 +81,7 @@ bool is_told(const Findings& findings, const std::string& path) {
 void check_meaning(const LockRecord& record, const Artifact& artifact, Findings& findings) {
   if (!record.chat_template_sha256.empty()) {
     const auto stored = stored_chat_template(artifact);
-    const std::string where = stored ? stored->file : "chat_template", found = chat_template_digest(artifact);
+    const std::string where = stored ? stored->file : "chat_template", found = digest_of(stored);
     if (found != record.chat_template_sha256 && !is_told(findings, where))
       findings.push_back(mismatch(
           record, where,
@@ -195,8 +199,7 @@ Findings check_lock(const LockRecord& record, const Artifact& artifact, bool rea
 }
 
 std::string chat_template_digest(const Artifact& artifact) {
-  const auto stored = stored_chat_template(artifact);
-  return stored && !stored->text.empty() ? sha256_hex(std::as_bytes(std::span(stored->text))) : std::string();
+  return digest_of(stored_chat_template(artifact));
 }
 
 }  // namespace plimsoll::artifact

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "artifact/given_path.h"
 #include "artifact/lock.h"
 #include "facts/catalogue.h"
 #include "inspect/card_checks.h"
@@ -40,7 +41,7 @@ std::string config_file_of(const artifact::Artifact& artifact) {
         std::find_if(files.begin(), files.end(), [](const auto& f) { return f.path.ends_with(".gguf"); });
     return gguf == files.end() ? artifact.root() : gguf->path;
   }
-  return files.size() == 1 ? files.front().path : "config.json";
+  return artifact::is_lone_file(artifact) ? files.front().path : "config.json";
 }
 
 std::optional<std::string> text_of(const Json& value) {

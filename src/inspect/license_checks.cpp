@@ -145,7 +145,7 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
 
   // Whether consent is asked for is the repository's matter, not the licence's.
   const artifact::HubFacts* hub = subject.artifact.hub();
-  std::optional<bool> gated;
+  Json gated;
   if (hub)
     gated = hub->is_gated;
   else if (card && card->has_prefix("extra_gated_"))

@@ -34,8 +34,10 @@ ARROWS["cli"] = set(ARROWS)
 
 # Faces beside src/<room>/<room>.h; a face also opens those headers of its room that it names.
 FACES = {
+    "artifact": {"given_path.h"},  # names, for those who show them
     "memory": {"kv_cache.h", "embedded.h"},
-    "model": {"image_tokens.h"},  # processors are read beside the spec, not into it
+    # Processors are read beside the spec, not into it; who declares a quantization is asked of the folder.
+    "model": {"image_tokens.h", "declarations.h"},
     "http": {"client.h", "event_stream.h"},  # the load client keeps its own clock on every chunk
     "bench": {"flags.h", "limits.h"},  # one table of names for flags and report
     "text": {
