@@ -118,12 +118,16 @@ void check_unlocked(const LockRecord& record, const Artifact& artifact, Findings
   std::unordered_set<std::string_view> locked;
   for (const LockedFile& file : record.files) locked.insert(file.path);
   const std::vector<File>& files = artifact.files();
+  constexpr std::size_t kMostTold = 20;
+  std::size_t num_told = 0;
   const auto tell = [&](const File& file, FindingLevel level, const char* what) {
-    if (locked.contains(file.path) || is_told(findings, file.path)) return;
+    if (locked.contains(file.path) || num_told >= kMostTold || is_told(findings, file.path)) return;
+    ++num_told;
     findings.push_back(mismatch(
         record, file.path,
         fmt::format("{}, and the lock record does not name this file of {} bytes", what, file.bytes.value)));
     findings.back().level = level;
+    if (num_told == kMostTold) findings.back().message += "; further files like it are not told";
   };
   for (const int place : artifact.weights_files())
     tell(files[static_cast<std::size_t>(place)], FindingLevel::kError, "weights are read from it");

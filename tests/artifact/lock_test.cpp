@@ -228,6 +228,15 @@ TEST(Lock, WhatLoadersReadAndNobodyLockedIsTold) {
     EXPECT_EQ(findings[i].level, FindingLevel::kWarning) << findings[i].where;
 }
 
+TEST(Lock, ManyFilesThatNobodyLockedAreToldByTheFirst) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  LockRecord lock = record();
+  lock.generation_config = Json();
+  for (int i = 0; i < 60; ++i) folder.write("own_" + std::to_string(i) + ".py", "pass");
+  EXPECT_EQ(held(folder, lock, false).size(), 20u);
+}
+
 TEST(Lock, ARecordOfSizesAloneIsTold) {
   const ScratchFolder folder;
   folder.write("config.json", kConfig);
