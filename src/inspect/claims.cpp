@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "inspect/card_html.h"
 #include "inspect/card_table.h"
 
 namespace plimsoll::inspect {
@@ -344,7 +345,8 @@ bool is_of_another(const CardTable& table, std::string_view heading, std::string
 }  // namespace
 
 std::vector<Claim> claims_in_text(std::string_view card, std::string_view model_name) {
-  const std::string source = shown(card), text = plain(source), name = plain(model_name);
+  const std::string source = with_markdown_tables(shown(card)), text = plain(source),
+                    name = plain(model_name);
   CardTable table(source);
   std::vector<Claim> claims;
   std::size_t listed = 0;  // up to here sizes belong to one list

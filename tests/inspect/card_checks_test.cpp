@@ -244,6 +244,19 @@ TEST(Claims, MoreWaysToWriteASize) {
   EXPECT_EQ(text("total 671B, active 37B"), "total=671000000000 active=37000000000");
 }
 
+TEST(Claims, OfHtmlTables) {
+  const auto text = [](std::string_view prose) { return shown(claims_in_text(prose)); };
+  // Cells may be left open, and the first ones may reach down.
+  EXPECT_EQ(
+      text("<table>\n <tr>\n  <td>\n  </td>\n  <td><strong>Params</strong>\n  </td>\n  <td>Context length\n"
+           "  </td>\n  <td>Token count\n </tr>\n <tr>\n  <td rowspan=\"2\" >Text only\n  </td>\n  <td>8B\n"
+           "  </td>\n  <td>128k\n  </td>\n  <td rowspan=\"2\" >15T+\n </tr>\n <tr>\n  <td>70B\n  </td>\n"
+           "  <td>64k\n  </td>\n </tr>\n</table>\n"),
+      "total=8000000000 context=131072 total=70000000000 context=65536");
+  EXPECT_EQ(text("<table><tr><td rowspan=99999999999>Params<td rowspan='x'>a</table>It has 8B parameters."),
+            "total=8000000000");
+}
+
 TEST(Claims, NamesWithAPointAndWithData) {
   const auto text = [](std::string_view name) { return shown(claims_in_name(name)); };
   EXPECT_EQ(text("Qwen-1_8B-Chat"), "size=1800000000");
