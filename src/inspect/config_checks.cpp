@@ -85,13 +85,28 @@ void check_types(const Subject& subject, Findings& findings) {
   }
 }
 
+// The figure of a layer: GGUF has one for all, or a list.
+std::optional<std::int64_t> of_layer(const Json& value, std::size_t layer) {
+  return value.is_array() && layer < value.size() ? value.items()[layer].as_integer() : value.as_integer();
+}
+
 void check_heads(const Subject& subject, Findings& findings) {
-  const auto heads = subject.figures["num_attention_heads"].as_integer();
-  const auto kv_heads = subject.figures["num_key_value_heads"].as_integer();
-  if (!heads || !kv_heads || *heads < 1 || *kv_heads < 1 || *heads % *kv_heads == 0) return;
-  add_check(findings, "CFG_KV_HEADS", FindingLevel::kError, subject.place("num_key_value_heads"),
-            fmt::format("{} attention heads cannot share {} KV heads evenly", *heads, *kv_heads),
-            "correct the value");
+  std::string heads_key = "num_attention_heads", kv_heads_key = "num_key_value_heads";
+  if (subject.is_gguf()) {
+    const std::string* architecture = subject.figures["general.architecture"].as_string();
+    if (!architecture) return;
+    heads_key = *architecture + ".attention.head_count";
+    kv_heads_key = heads_key + "_kv";
+  }
+  const Json &all_heads = subject.figures[heads_key], &all_kv_heads = subject.figures[kv_heads_key];
+  const std::size_t layers = std::max({std::size_t{1}, all_heads.size(), all_kv_heads.size()});
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const auto heads = of_layer(all_heads, layer), kv_heads = of_layer(all_kv_heads, layer);
+    if (!heads || !kv_heads || *heads < 1 || *kv_heads < 1 || *heads % *kv_heads == 0) continue;
+    return add_check(findings, "CFG_KV_HEADS", FindingLevel::kError, subject.place(kv_heads_key),
+                     fmt::format("{} attention heads cannot share {} KV heads evenly", *heads, *kv_heads),
+                     "correct the value");
+  }
 }
 
 void check_rope(const Subject& subject, Findings& findings) {
@@ -138,9 +153,9 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
   if (!subject.is_gguf() && subject.artifact.config().is_object()) {
     check_figures(subject, findings);
     check_types(subject, findings);
-    check_heads(subject, findings);
     check_rope(subject, findings);
   }
+  check_heads(subject, findings);
   // Where the config or the header is unreadable, that is the fault, and it is told.
   const bool is_told = has_error(findings, {"CFG_JSON", "CFG_MISSING", "GGUF_NO_ARCH"}) ||
                        (subject.is_gguf() && worst_level(findings) == FindingLevel::kError &&
@@ -173,7 +188,7 @@ void check_assumed(const Subject& subject, const model::ModelSpec& spec, Finding
     findings.push_back({"CFG_DEFAULT", FindingLevel::kInfo, FindingKind::kCheckFailed,
                         subject.config_file + ": " + subject.figures_pointer,
                         "the config does not state all figures; those of its class are counted: " + absent,
-                        ""});
+                        "state them in the config"});
 }
 
 }  // namespace plimsoll::inspect

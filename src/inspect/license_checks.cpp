@@ -141,9 +141,11 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
 
   // Whether consent is asked for is the repository's matter, not the licence's.
   const artifact::HubFacts* hub = subject.artifact.hub();
-  const Json gated = hub                                        ? Json(hub->is_gated)
-                     : card && card->has_prefix("extra_gated_") ? Json(true)
-                                                                : Json();
+  std::optional<bool> gated;
+  if (hub)
+    gated = hub->is_gated;
+  else if (card && card->has_prefix("extra_gated_"))
+    gated = true;
   report.license_terms =
       Json::object({{"id", report.license},
                     {"name", row         ? Json(row->title)
@@ -152,7 +154,7 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
                     {"commercial_use", row ? permission_json(row->commercial_use) : Json()},
                     {"redistribution", row ? permission_json(row->redistribution) : Json()},
                     {"derivatives", row ? permission_json(row->derivatives) : Json()},
-                    {"gated", gated},
+                    {"gated", gated ? Json(*gated) : Json()},
                     {"conditions", row && !row->conditions.empty() ? Json(row->conditions) : Json()},
                     {"source", row ? Json(fmt::format("{}, {}", row->source, row->date)) : Json()}});
 

@@ -23,7 +23,7 @@ std::string_view group_of(std::string_view name);
 bool is_buffer(const model::TensorKind& kind);
 bool is_buffer(std::string_view name, std::span<const std::int64_t> shape);
 
-/// The same with a spec that knows the names of its files; names alone decide where it does not know one.
+/// The same with a spec, whose names are those of files, or nearly; names alone decide where it lacks one.
 class Parts {
  public:
   explicit Parts(const std::optional<model::ModelSpec>& spec);
@@ -37,6 +37,7 @@ class Parts {
     model::WeightGroup group;
     bool is_parameter;
   };
+  const Known* find_exactly(const std::string& name) const;
   const Known* find(const std::string& name) const;
   std::unordered_map<std::string, Known> known_;  // by pattern
 };

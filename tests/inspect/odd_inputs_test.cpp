@@ -26,6 +26,41 @@ TEST(OddInputs, WeightsWithoutTensorsAreNoWeights) {
   EXPECT_EQ(weights["file_bytes"], Json(10));
 }
 
+std::vector<HeaderTensor> llama_layers(int count, const std::string& before = "") {
+  std::vector<HeaderTensor> tensors{{before + "model.embed_tokens.weight", "BF16", {320, 64}},
+                                    {before + "model.norm.weight", "BF16", {64}},
+                                    {before + "lm_head.weight", "BF16", {320, 64}}};
+  for (int i = 0; i < count; ++i) {
+    const std::string at = before + "model.layers." + std::to_string(i) + ".";
+    for (const char* name : {"input_layernorm", "post_attention_layernorm"})
+      tensors.push_back({at + name + ".weight", "BF16", {64}});
+    for (const char* name : {"q_proj", "o_proj"})
+      tensors.push_back({at + "self_attn." + name + ".weight", "BF16", {64, 64}});
+    for (const char* name : {"k_proj", "v_proj"})
+      tensors.push_back({at + "self_attn." + name + ".weight", "BF16", {16, 64}});
+    for (const char* name : {"gate_proj", "up_proj"})
+      tensors.push_back({at + "mlp." + name + ".weight", "BF16", {128, 64}});
+    tensors.push_back({at + "mlp.down_proj.weight", "BF16", {64, 128}});
+  }
+  return tensors;
+}
+
+TEST(OddInputs, LayersBehindTheConfigsLast) {
+  const auto reported = [](const std::vector<HeaderTensor>& tensors) {
+    const HeaderFolder folder(*parse_json(kSmallLlama, ""), tensors);
+    return inspect(folder.path(), {}).value_or(Report{});
+  };
+  EXPECT_EQ(finding_of(reported(llama_layers(4)), "CFG_LAYERS_MISMATCH"), nullptr);
+  const Report more = reported(llama_layers(6));
+  ASSERT_NE(finding_of(more, "CFG_LAYERS_MISMATCH"), nullptr);
+  EXPECT_NE(finding_of(more, "CFG_LAYERS_MISMATCH")->message.find("4, 5"), std::string::npos);
+  EXPECT_EQ(finding_of(more, "ST_UNEXPECTED_TENSOR"), nullptr);
+  // A layer that predicts further tokens is none of the decoder's.
+  std::vector<HeaderTensor> predicting = llama_layers(5);
+  predicting.push_back({"model.layers.4.eh_proj.weight", "BF16", {64, 128}});
+  EXPECT_EQ(finding_of(reported(predicting), "CFG_LAYERS_MISMATCH"), nullptr);
+}
+
 TEST(OddInputs, ATokenizerAlone) {
   ModelFolder folder;
   folder.write("tokenizer.json",
