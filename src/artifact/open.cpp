@@ -264,6 +264,9 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
   if (!file.value.is_object())
     return fail(ErrorCode::kMalformed, "opening a model: the file holds JSON, but not an object", model,
                 kTaken);
+  if (file.value["weight_map"].is_object() && !file.value.contains("architectures"))
+    return fail(ErrorCode::kMalformed, "opening a model: this is an index of shards, not a config", model,
+                "give the folder that it lies in");
   parts.form = Form::kConfigOnly;
   parts.files.front().role = FileRole::kConfig;
   take_config(std::move(file), name, parts);

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "base/dtype.h"
 #include "model/rope.h"
 
 namespace plimsoll::inspect {
@@ -52,6 +53,13 @@ void check_figures(const Subject& subject, Findings& findings) {
   }
 }
 
+bool is_ids(const Json& value) {
+  const auto& items = value.items();
+  return value.as_integer() ||
+         (value.is_array() && std::all_of(items.begin(), items.end(),
+                                          [](const Json& id) { return id.as_integer().has_value(); }));
+}
+
 /// Keys whose value readers pass over where it has another type; null is always allowed.
 struct Typed {
   std::string_view key, wanted;
@@ -64,13 +72,7 @@ constexpr std::array<Typed, 9> kTyped{{
     {"layer_types", "a list", [](const Json& value) { return value.is_array(); }},
     {"rope_scaling", "an object", [](const Json& value) { return value.is_object(); }},
     {"rope_parameters", "an object", [](const Json& value) { return value.is_object(); }},
-    {"eos_token_id", "an id or a list of ids",
-     [](const Json& value) {
-       const auto& items = value.items();
-       return value.as_integer() ||
-              (value.is_array() && std::all_of(items.begin(), items.end(),
-                                               [](const Json& id) { return id.as_integer().has_value(); }));
-     }},
+    {"eos_token_id", "an id or a list of ids", is_ids},
     {"torch_dtype", "a text", [](const Json& value) { return value.is_string(); }},
     {"dtype", "a text", [](const Json& value) { return value.is_string(); }},
     {"architectures", "a list", [](const Json& value) { return value.is_array(); }},
@@ -82,6 +84,67 @@ void check_types(const Subject& subject, Findings& findings) {
     if (value.is_null() || typed.is_right(value)) continue;
     malformed(findings, "CFG_TYPE", subject.place(typed.key),
               fmt::format("{} is {}, {} is wanted", typed.key, dump(value).substr(0, 60), typed.wanted));
+  }
+}
+
+// Words that no library knows: transformers refuses the activation, engines guess the type.
+void check_words(const Subject& subject, Findings& findings) {
+  const Json& config = subject.artifact.config();
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    const std::string* word = subject.figures[key].as_string();
+    if (!word || *word == "auto") continue;
+    const std::string_view plain =
+        std::string_view(*word).substr(word->starts_with("torch.") ? std::string_view("torch.").size() : 0);
+    if (!dtype_from_config(plain))
+      add_check(findings, "CFG_DTYPE_UNKNOWN", FindingLevel::kWarning, subject.place(key),
+                fmt::format("{} is \"{}\", which is no dtype that is known here", key, word->substr(0, 60)),
+                "state the stored type");
+  }
+  // transformers' table of activations; code that comes with a model has its own.
+  constexpr std::array<std::string_view, 24> kActivations{"gelu",
+                                                          "gelu_10",
+                                                          "gelu_accurate",
+                                                          "gelu_fast",
+                                                          "gelu_new",
+                                                          "gelu_python",
+                                                          "linear",
+                                                          "gelu_python_tanh",
+                                                          "gelu_pytorch_tanh",
+                                                          "hardswish",
+                                                          "laplace",
+                                                          "leaky_relu",
+                                                          "mish",
+                                                          "prelu",
+                                                          "quick_gelu",
+                                                          "relu",
+                                                          "relu2",
+                                                          "relu6",
+                                                          "silu",
+                                                          "sigmoid",
+                                                          "sqrtsoftplus",
+                                                          "swish",
+                                                          "tanh",
+                                                          "xielu"};
+  const std::string* activation = subject.figures["hidden_act"].as_string();
+  if (activation && !config.contains("auto_map") &&
+      std::find(kActivations.begin(), kActivations.end(), *activation) == kActivations.end())
+    add_check(findings, "CFG_ACTIVATION", FindingLevel::kWarning, subject.place("hidden_act"),
+              fmt::format("the activation \"{}\" is none that transformers knows", activation->substr(0, 60)),
+              "correct the name");
+}
+
+// These kinds stretch by a factor, which transformers wants stated.
+void check_rope_factor(const Subject& subject, Findings& findings) {
+  for (const char* dict : {"rope_scaling", "rope_parameters"}) {
+    const Json& scaling = subject.figures[dict];
+    const std::string* kind = scaling[scaling.contains("rope_type") ? "rope_type" : "type"].as_string();
+    const bool wants_factor =
+        kind && (*kind == "linear" || *kind == "dynamic" || *kind == "yarn" || *kind == "llama3");
+    if (wants_factor && scaling["factor"].is_null())
+      add_check(
+          findings, "CFG_ROPE_FACTOR", FindingLevel::kWarning, subject.place(dict),
+          fmt::format("rotary embedding of the kind {} without a factor: transformers wants one", *kind),
+          "state the factor");
   }
 }
 
@@ -123,16 +186,25 @@ void check_rope(const Subject& subject, Findings& findings) {
   }
 }
 
+// "2" for 2: the value is there, and is of another type than the reader wants.
+bool is_of_wrong_type(const Subject& subject, const Error& error) {
+  const std::size_t at = error.where.rfind(": /");
+  if (at == std::string::npos || !error.message.ends_with(" is wanted")) return false;
+  const bool wants_number = error.message.find(" number ") != std::string::npos;
+  return !(wants_number && subject.artifact.config().at_pointer(error.where.substr(at + 2)).is_number());
+}
+
 // The reason why there is no spec, unless a check has told it.
-void add_spec_error(const Error& error, Findings& findings) {
+void add_spec_error(const Subject& subject, const Error& error, Findings& findings) {
   for (const Finding& finding : findings)
     if (finding.level == FindingLevel::kError && finding.where == error.where) return;
   const bool is_unsupported = error.code == ErrorCode::kUnsupported;
   const bool is_unknown =
       error.where.ends_with("/architectures") || error.where.ends_with("general.architecture");
-  findings.push_back({is_unknown && is_unsupported ? "ARCH_UNKNOWN"
-                      : is_unsupported             ? "CFG_UNSUPPORTED"
-                                                   : "CFG_VALUE",
+  findings.push_back({is_unknown && is_unsupported       ? "ARCH_UNKNOWN"
+                      : is_unsupported                   ? "CFG_UNSUPPORTED"
+                      : is_of_wrong_type(subject, error) ? "CFG_TYPE"
+                                                         : "CFG_VALUE",
                       FindingLevel::kError,
                       is_unsupported ? FindingKind::kUnsupported : FindingKind::kMalformed, error.where,
                       error.message,
@@ -154,6 +226,13 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
     check_figures(subject, findings);
     check_types(subject, findings);
     check_rope(subject, findings);
+    check_rope_factor(subject, findings);
+    check_words(subject, findings);
+    const Json& ends = subject.artifact.json_file("generation_config.json")["eos_token_id"];
+    if (!ends.is_null() && !is_ids(ends))
+      malformed(
+          findings, "CFG_TYPE", "generation_config.json: /eos_token_id",
+          fmt::format("eos_token_id is {}, an id or a list of ids is wanted", dump(ends).substr(0, 60)));
   }
   check_heads(subject, findings);
   // Where the config or the header is unreadable, that is the fault, and it is told.
@@ -169,7 +248,7 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
               "this is a tokenizer alone: nothing is known of a model",
               "give the folder that it lies in for everything else");
   else if (spec_error && !is_told)
-    add_spec_error(*spec_error, findings);
+    add_spec_error(subject, *spec_error, findings);
 }
 
 void check_assumed(const Subject& subject, const model::ModelSpec& spec, Findings& findings) {

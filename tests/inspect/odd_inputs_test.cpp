@@ -61,6 +61,53 @@ TEST(OddInputs, LayersBehindTheConfigsLast) {
   EXPECT_EQ(finding_of(reported(predicting), "CFG_LAYERS_MISMATCH"), nullptr);
 }
 
+// A config that differs from the small llama's in one key.
+Report with_key(const std::string& key) {
+  std::string text(kSmallLlama);
+  text.pop_back();
+  ModelFolder folder;
+  return folder.write("config.json", text + "," + key + "}").inspected();
+}
+
+TEST(OddInputs, TypesAndWordsOfAConfig) {
+  for (const char* key : {R"("rms_norm_eps":"1e-5")", R"("rope_theta":"10000.0")",
+                          R"("rope_scaling":{"rope_type":"linear","factor":"2"})",
+                          R"("rope_scaling":{"rope_type":5,"factor":2})", R"("tie_word_embeddings":"no")"}) {
+    const Report report = with_key(key);
+    EXPECT_NE(finding_of(report, "CFG_TYPE"), nullptr) << key;
+    EXPECT_EQ(finding_of(report, "CFG_VALUE"), nullptr) << key;
+  }
+  EXPECT_NE(finding_of(with_key(R"("rms_norm_eps":-1)"), "CFG_VALUE"), nullptr);
+  EXPECT_NE(finding_of(with_key(R"("torch_dtype":"float7")"), "CFG_DTYPE_UNKNOWN"), nullptr);
+  EXPECT_EQ(finding_of(with_key(R"("torch_dtype":"torch.float16")"), "CFG_DTYPE_UNKNOWN"), nullptr);
+  EXPECT_NE(finding_of(with_key(R"("hidden_act":"foo")"), "CFG_ACTIVATION"), nullptr);
+  EXPECT_EQ(finding_of(with_key(R"("hidden_act":"silu")"), "CFG_ACTIVATION"), nullptr);
+  EXPECT_NE(finding_of(with_key(R"("rope_scaling":{"rope_type":"yarn"})"), "CFG_ROPE_FACTOR"), nullptr);
+  EXPECT_NE(finding_of(with_key(R"("custom_pipelines":{"t":{"impl":"own.Pipeline"}})"), "REMOTE_CODE"),
+            nullptr);
+}
+
+TEST(OddInputs, SidecarsThatContradictThemselves) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama).write("generation_config.json", R"({"eos_token_id":"1"})");
+  folder.write("tokenizer_config.json", R"({"eos_token":"a","eos_token":"b"})");
+  const Report report = folder.inspected();
+  EXPECT_NE(finding_of(report, "CFG_TYPE"), nullptr);
+  ASSERT_NE(finding_of(report, "CFG_DUP_KEY"), nullptr);
+  EXPECT_EQ(finding_of(report, "CFG_DUP_KEY")->where, "tokenizer_config.json: /eos_token");
+  folder.write("model.safetensors.index.json", R"({"weight_map":{}})");
+  EXPECT_FALSE(inspect(folder.path() + "/model.safetensors.index.json", {}));
+}
+
+TEST(OddInputs, TemplatesThatNameInternals) {
+  for (const char* text : {"{{ ''|attr('__class__') }}", "{{ x.__class__ }}",
+                           "{{ raise_exception.__globals__ }}", "{{ '{0.__class__}'.format(1) }}"}) {
+    ModelFolder folder;
+    folder.write("config.json", kSmallLlama).write("chat_template.jinja", text);
+    EXPECT_NE(finding_of(folder.inspected(), "TMPL_UNSAFE"), nullptr) << text;
+  }
+}
+
 TEST(OddInputs, ATokenizerAlone) {
   ModelFolder folder;
   folder.write("tokenizer.json",
