@@ -100,8 +100,12 @@ void check_words(const Subject& subject, Findings& findings) {
                 fmt::format("{} is \"{}\", which is no dtype that is known here", key, word->substr(0, 60)),
                 "state the stored type");
   }
-  // transformers' table of activations; code that comes with a model has its own.
-  constexpr std::array<std::string_view, 24> kActivations{"gelu",
+  // transformers' table of activations, and gated ones that classes build in; code that comes with a model
+  // has its own.
+  constexpr std::array<std::string_view, 27> kActivations{"swigluoai",
+                                                          "swiglu",
+                                                          "geglu",
+                                                          "gelu",
                                                           "gelu_10",
                                                           "gelu_accurate",
                                                           "gelu_fast",
