@@ -5,23 +5,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <string>
 #include <utility>
 
 #include "artifact/json_scan.h"
+#include "base/text.h"
 
 namespace plimsoll::artifact {
 namespace {
 
 constexpr std::string_view kLfsMagic = "version https://git-lfs.github.com/spec/";
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 std::optional<std::int64_t> lfs_size(std::string_view text) {
   const std::size_t at = text.find("\nsize ");
@@ -36,7 +30,7 @@ std::optional<std::int64_t> lfs_size(std::string_view text) {
 bool looks_like_html(std::string_view text) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos) return false;
-  const std::string head = lower(text.substr(start, 14));
+  const std::string head = lower_ascii(text.substr(start, 14));
   return head.starts_with("<!doctype html") || head.starts_with("<html") || head.starts_with("<?xml");
 }
 
@@ -184,7 +178,7 @@ bool holds_tokenizer(std::span<const std::byte> bytes) {
 
 FileRole role_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
-  const std::string name = lower(slash == std::string_view::npos ? path : path.substr(slash + 1));
+  const std::string name = lower_ascii(slash == std::string_view::npos ? path : path.substr(slash + 1));
   // A variant may stand before the ending: model.safetensors.index.fp16.json.
   if (name.ends_with(".index.json") ||
       (name.ends_with(".json") && name.find(".safetensors.index.") != std::string_view::npos))

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "artifact/artifact.h"
@@ -147,18 +149,14 @@ NonFinite count_in_steps(const Artifact& artifact, DType dtype, std::span<const 
   return sum;
 }
 
-// What a lock record has told already is not told again.
-bool is_told(const Artifact& artifact, const File& file) {
-  const auto& known = artifact.findings();
-  return std::any_of(known.begin(), known.end(), [&](const Finding& finding) {
-    return finding.id == "LOCK_MISMATCH" && finding.where == file.path;
-  });
-}
-
 void check_digests(const Artifact& artifact, Findings& findings) {
+  // What a lock record has told already is not told again.
+  std::unordered_set<std::string_view> told;
+  for (const Finding& finding : artifact.findings())
+    if (finding.id == "LOCK_MISMATCH") told.insert(finding.where);
   for (const File& file : artifact.files()) {
     const std::string path = artifact.path_of(file);
-    if (file.sha256.empty() || path.empty() || is_told(artifact, file)) continue;
+    if (file.sha256.empty() || path.empty() || told.contains(file.path)) continue;
     const auto found = digest_of_file(path, DigestKind::kSha256);
     if (!found || *found == file.sha256) continue;  // that it cannot be read was told by open()
     findings.push_back({"SHA256_MISMATCH", FindingLevel::kError, FindingKind::kMalformed, file.path,

@@ -12,6 +12,7 @@
 
 #include "artifact/hub/listing.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace plimsoll::artifact {
@@ -31,12 +32,6 @@ std::string text_in(const Json& value) {
   return text ? *text : std::string();
 }
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
-
 tl::unexpected<Error> refuse(std::string what, std::string_view source, std::string_view pointer) {
   return fail(ErrorCode::kMalformed, "reading a lock record: " + std::move(what),
               fmt::format("{}: {}", source, pointer), "write it again with `plimsoll pull ... -o FILE`");
@@ -52,7 +47,7 @@ Result<LockedFile> read_file_entry(const Json& entry, std::string_view source, s
   if (!bytes || *bytes < 0) return refuse("the size is not a number of bytes", source, pointer + "/bytes");
   file.bytes = *bytes;
   file.sha256 = text_in(entry["sha256"]);
-  if (!entry["sha256"].is_null() && !is_sha256(file.sha256))
+  if (!entry["sha256"].is_null() && !is_hex(file.sha256, 64))
     return refuse("the digest is not 64 hex digits", source, pointer + "/sha256");
   return file;
 }
@@ -72,6 +67,10 @@ bool is_small(const File& file) {
   return file.role != FileRole::kWeights && file.bytes.value <= kSmall;
 }
 
+std::string digest_of(const std::optional<StoredTemplate>& stored) {
+  return stored && !stored->text.empty() ? sha256_hex(std::as_bytes(std::span(stored->text))) : std::string();
+}
+
 bool is_told(const Findings& findings, const std::string& path) {
   return std::any_of(findings.begin(), findings.end(),
                      [&](const Finding& finding) { return finding.where == path; });
@@ -82,7 +81,7 @@ bool is_told(const Findings& findings, const std::string& path) {
 void check_meaning(const LockRecord& record, const Artifact& artifact, Findings& findings) {
   if (!record.chat_template_sha256.empty()) {
     const auto stored = stored_chat_template(artifact);
-    const std::string where = stored ? stored->file : "chat_template", found = chat_template_digest(artifact);
+    const std::string where = stored ? stored->file : "chat_template", found = digest_of(stored);
     if (found != record.chat_template_sha256 && !is_told(findings, where))
       findings.push_back(mismatch(
           record, where,
@@ -200,8 +199,7 @@ Findings check_lock(const LockRecord& record, const Artifact& artifact, bool rea
 }
 
 std::string chat_template_digest(const Artifact& artifact) {
-  const auto stored = stored_chat_template(artifact);
-  return stored && !stored->text.empty() ? sha256_hex(std::as_bytes(std::span(stored->text))) : std::string();
+  return digest_of(stored_chat_template(artifact));
 }
 
 }  // namespace plimsoll::artifact

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -21,6 +20,7 @@
 #include "artifact/store.h"
 #include "artifact/weights_files.h"
 #include "base/mapped_file.h"
+#include "base/text.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -119,9 +119,7 @@ void note_empty(ArtifactParts& parts) {
 // Loaders look for names as they are written: MODEL.SAFETENSORS is none to them.
 void note_capitals(ArtifactParts& parts) {
   const auto is_in_capitals = [](const File& file) {
-    std::string name = file.path;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string name = lower_ascii(file.path);
     return name != file.path && name.find('/') == std::string::npos &&
            ((name.ends_with(".safetensors") && !file.path.ends_with(".safetensors")) ||
             (name.ends_with(".gguf") && !file.path.ends_with(".gguf")));
@@ -286,8 +284,8 @@ Result<std::shared_ptr<const Artifact>> open_path(const std::string& model) {
   }
   if (!fs::exists(status) && fs::is_symlink(fs::symlink_status(model, error)))
     return fail(ErrorCode::kMalformed,
-                "LINK_DANGLING: opening a model: this is a link whose target is missing, or the link itself",
-                model, "point the link at the model, or give the model's own path");
+                "opening a model: this is a link whose target is missing, or the link itself", model,
+                "point the link at the model, or give the model's own path");
   if (!fs::exists(status))
     return fail(ErrorCode::kMalformed, "opening a model: there is no such file or folder", model, kTaken);
   return fail(ErrorCode::kMalformed, "opening a model: this is neither a file nor a folder", model, kTaken);
@@ -299,6 +297,15 @@ std::shared_ptr<const Artifact> from_config(Json config, std::string source) {
   parts.root = std::move(source);
   parts.config = std::move(config);
   return std::make_shared<StoredArtifact>(std::move(parts));
+}
+
+std::optional<Error> cut_error(const Artifact& artifact) {
+  if (!MappedFile::any_was_cut()) return std::nullopt;
+  const std::vector<std::string> files = artifact.cut_files();
+  if (files.empty()) return std::nullopt;
+  return Error{
+      ErrorCode::kMalformed, "reading weights: the file became shorter while it was used, or its disk fails",
+      artifact.root() + ": " + files.front(), "start again when nothing writes to the file any more"};
 }
 
 std::optional<Error> first_error(const Findings& findings) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "artifact/folder.h"
+#include "artifact/given_path.h"
 #include "artifact/weights_files.h"
 
 namespace plimsoll::artifact {
@@ -59,8 +60,8 @@ const StoredArtifact::ReadJson& StoredArtifact::read_json(std::string_view name)
   if (const auto found = json_files_.find(name); found != json_files_.end()) return *found->second;
   auto file = std::make_unique<ReadJson>();
   // A lone tokenizer.json is its own and only file.
-  const bool is_lone = parts_.folder.empty() && parts_.form == Form::kTokenizerOnly &&
-                       parts_.files.size() == 1 && parts_.files.front().path == name;
+  const bool is_lone =
+      parts_.form == Form::kTokenizerOnly && is_lone_file(*this) && parts_.files.front().path == name;
   if (is_lone || (!parts_.folder.empty() && is_inside(name) && find_file(parts_.files, name) >= 0)) {
     const JsonLimits& limits = name == "tokenizer.json" || is_lone ? kOfTokenizers : kOfOthers;
     auto read = read_json_with_bom(is_lone ? parts_.root : parts_.folder + "/" + std::string(name),

@@ -9,6 +9,7 @@
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "memory/memory.h"
+#include "model/declarations.h"
 #include "plan/plan.h"
 
 namespace plimsoll::cli {
@@ -83,7 +84,7 @@ Result<plan::Model> model_of(const PlanFlags& flags) {
   for (const Finding& finding : artifact->findings()) log_info(finding.id + ": " + finding.message);
   model.stored_weights = memory::stored_weights_bytes(*artifact, model.spec);
   if (artifact->form() != artifact::Form::kGguf)
-    plan::read_declared(artifact->config(), artifact->json_file("hf_quant_config.json"), model);
+    plan::read_declared(artifact->config(), model::declared_quantization(*artifact), model);
   return model;
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "artifact/given_path.h"
 #include "inspect/claims.h"
 
 namespace plimsoll::inspect {
@@ -95,14 +96,9 @@ std::string name_of(const Subject& subject, const Report& report) {
   const bool is_path = std::filesystem::exists(report.source, error);
   const std::filesystem::path root(is_path ? subject.artifact.root()
                                            : report.source.substr(0, report.source.find('@')));
-  const std::filesystem::path leaf = root.filename().empty() ? root.parent_path() : root;
-  // In a hub cache the folder's name is the commit; models--org--name stands two levels above.
-  if (leaf.parent_path().filename() == "snapshots") {
-    const std::string repository = leaf.parent_path().parent_path().filename().string();
-    const std::size_t dashes = repository.rfind("--");
-    return dashes == std::string::npos ? repository : repository.substr(dashes + 2);
-  }
-  return leaf.filename().string();
+  if (const auto repository = artifact::repository_of_snapshot(root.string()))
+    return repository->substr(repository->find('/') + 1);
+  return (root.filename().empty() ? root.parent_path() : root).filename().string();
 }
 
 void check_name(const Subject& subject, const std::string& name, Report& report) {

@@ -95,9 +95,10 @@ std::optional<Claim> made(Claim::Kind kind, const Number& number, double unit, s
   const double value = number.value * unit;
   if (!(value >= 1) || value > kMost) return std::nullopt;
   const auto precision = static_cast<std::int64_t>(std::max(1.0, std::round(number.last_digit * unit)));
-  return Claim{kind,      static_cast<std::int64_t>(std::llround(value)),
-               precision, std::string(text.substr(number.begin, number.end - number.begin)),
-               false,     false};
+  return Claim{.kind = kind,
+               .value = static_cast<std::int64_t>(std::llround(value)),
+               .precision = precision,
+               .text = std::string(text.substr(number.begin, number.end - number.begin))};
 }
 
 bool holds_any(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -143,14 +144,19 @@ bool speaks_of_another(std::string_view sentence) {
                     "finetuned from", "derived from", "compared to", "outperform", "reward model"});
 }
 
-/// Whether a sentence names the model itself: "DeepSeek-R1", not "DeepSeek-R1-Distill" and not "model".
+/// Whether a sentence names the model itself: "DeepSeek-R1", not "DeepSeek-R1-Distill", not "QDeepSeek-R1"
+/// and not "model".
 bool names_it(std::string_view sentence, std::string_view name) {
   if (name.size() < 4 || std::none_of(name.begin(), name.end(), is_digit)) return false;
-  const std::size_t at = sentence.find(name);
-  if (at == sentence.npos) return false;
-  const std::size_t end = at + name.size();
-  return end == sentence.size() ||
-         !(is_letter(sentence[end]) || is_digit(sentence[end]) || sentence[end] == '-');
+  const auto goes_on = [&](std::size_t at) {
+    return at < sentence.size() && (is_letter(sentence[at]) || is_digit(sentence[at]) || sentence[at] == '-');
+  };
+  for (std::size_t at = sentence.find(name); at != sentence.npos; at = sentence.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool is_version = end + 1 < sentence.size() && sentence[end] == '.' && is_digit(sentence[end + 1]);
+    if (!goes_on(end) && !is_version && (at == 0 || !goes_on(at - 1))) return true;
+  }
+  return false;
 }
 
 /// "128K context", "1M context window", "context length: 131,072".

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "artifact/given_path.h"
 #include "base/dtype.h"
 #include "model/rope.h"
 
@@ -30,11 +31,9 @@ constexpr std::array<Figure, 8> kFigures{{
     {"num_experts", 65'536},
 }};
 
-const std::string kCorrect = "correct the value, or download the file again";
-
 void malformed(Findings& findings, std::string id, std::string where, std::string message) {
   findings.push_back({std::move(id), FindingLevel::kError, FindingKind::kMalformed, std::move(where),
-                      std::move(message), kCorrect});
+                      std::move(message), std::string(kCorrect)});
 }
 
 void check_figures(const Subject& subject, Findings& findings) {
@@ -214,7 +213,7 @@ void add_spec_error(const Subject& subject, const Error& error, Findings& findin
                       error.message,
                       !error.fix.empty() ? error.fix
                       : is_unsupported   ? "use an engine that runs this model"
-                                         : kCorrect});
+                                         : std::string(kCorrect)});
 }
 
 bool has_error(const Findings& findings, std::initializer_list<std::string_view> ids) {
@@ -244,9 +243,8 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
                        (subject.is_gguf() && worst_level(findings) == FindingLevel::kError &&
                         !subject.artifact.config()["general.architecture"].is_string());
   // A lone tokenizer file is a whole input of its own.
-  const bool is_lone_tokenizer = subject.artifact.form() == artifact::Form::kTokenizerOnly &&
-                                 subject.artifact.files().size() == 1 &&
-                                 subject.artifact.root().ends_with(subject.artifact.files().front().path);
+  const bool is_lone_tokenizer =
+      subject.artifact.form() == artifact::Form::kTokenizerOnly && artifact::is_lone_file(subject.artifact);
   if (is_lone_tokenizer)
     add_check(findings, "TOKENIZER_ALONE", FindingLevel::kInfo, subject.artifact.files().front().path,
               "this is a tokenizer alone: nothing is known of a model",

@@ -3,28 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <string_view>
-#include <utility>
+#include <string>
+#include <vector>
+
+#include "model/declarations.h"
 
 namespace plimsoll::inspect {
 namespace {
 
 using model::Quantization;
 using model::QuantizationScheme;
-
-constexpr std::array<std::string_view, 3> kKeys{"quantization_config", "compression_config",
-                                                "compressed_config"};
-
-// Files that a quantizer writes, and the method that their objects leave unsaid.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kFiles{
-    {{"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}}};
-
-std::optional<Quantization> read_object(Json object, std::string_view method_if_unsaid = {}) {
-  if (object["quant_method"].is_null() && !method_if_unsaid.empty())
-    object.set("quant_method", method_if_unsaid);
-  return model::read_quantization(Json::object({{"quantization_config", std::move(object)}}), {});
-}
 
 // Whether two descriptions cannot both be true of one checkpoint.
 bool differ(const Quantization& one, const Quantization& other) {
@@ -48,52 +36,29 @@ std::string described(const Quantization& said) {
   return text;
 }
 
+std::string place_of(const Subject& subject, const model::Declaration& declaration) {
+  const std::string& file = declaration.file.empty() ? subject.config_file : declaration.file;
+  return declaration.pointer.empty() ? file : file + ": " + declaration.pointer;
+}
+
 }  // namespace
 
-std::optional<Declaration> declared_beside(const Subject& subject) {
-  if (subject.is_gguf()) return std::nullopt;
-  for (const auto& [file, method] : kFiles) {
-    const Json& object = subject.artifact.json_file(file);
-    if (!object.is_object() || object.size() == 0) continue;
-    if (auto said = read_object(object, method)) return Declaration{std::string(file), std::move(*said)};
-  }
-  return std::nullopt;
-}
-
-std::vector<Declaration> declarations_of(const Subject& subject) {
-  std::vector<Declaration> all;
-  if (subject.is_gguf()) return all;
-  const auto take = [&](const Json& object, const std::string& pointer) {
-    for (const std::string_view key : kKeys)
-      if (object[key].is_object() && object[key].size() > 0)
-        if (auto said = read_object(object[key]))
-          all.push_back({fmt::format("{}: {}/{}", subject.config_file, pointer, key), std::move(*said)});
-  };
-  take(subject.artifact.config(), "");
-  if (!subject.figures_pointer.empty()) take(subject.figures, subject.figures_pointer);
-  const Json& modelopt = subject.artifact.json_file("hf_quant_config.json");
-  if (modelopt["quantization"].is_object())
-    if (auto said = model::read_quantization({}, modelopt))
-      all.push_back({"hf_quant_config.json: /quantization", std::move(*said)});
-  if (auto beside = declared_beside(subject)) all.push_back(std::move(*beside));
-  return all;
-}
-
 void check_declarations(const Subject& subject, Findings& findings) {
-  const std::vector<Declaration> all = declarations_of(subject);
+  const std::vector<model::Declaration> all = model::declarations_of(subject.artifact);
   if (all.empty()) return;
-  const Declaration& first = all.front();
+  const model::Declaration& first = all.front();
+  const std::string first_place = place_of(subject, first);
   for (std::size_t i = 1; i < all.size(); ++i)
     if (differ(first.said, all[i].said))
-      add_check(findings, "QUANT_DECLARATIONS_DIFFER", FindingLevel::kWarning, all[i].place,
-                fmt::format("two declarations disagree: {} says {}; here stands {}", first.place,
+      add_check(findings, "QUANT_DECLARATIONS_DIFFER", FindingLevel::kWarning, place_of(subject, all[i]),
+                fmt::format("two declarations disagree: {} says {}; here stands {}", first_place,
                             described(first.said), described(all[i].said)),
                 "keep the one that describes the weights; engines and the figures here take the first");
-  const bool is_beside = first.place.find(':') == std::string::npos;
+  const bool is_beside = first.pointer.empty();
   if (is_beside)
     add_check(
         findings, "QUANT_UNDECLARED", FindingLevel::kWarning, subject.config_file,
-        fmt::format("the config has no quantization_config; {} declares {}", first.place,
+        fmt::format("the config has no quantization_config; {} declares {}", first_place,
                     described(first.said)),
         fmt::format("add it to the config as quantization_config with \"quant_method\": \"{}\": loaders "
                     "that read the config alone take the weights for plain ones",

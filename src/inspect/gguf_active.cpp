@@ -8,6 +8,8 @@
 namespace plimsoll::inspect {
 namespace {
 
+using model::WeightGroup;
+
 // The figure of `NAME.key`; nothing where it is absent, a list, or out of reason.
 std::optional<std::int64_t> figure_of(const Subject& subject, std::string_view key) {
   constexpr std::int64_t kMost = 1 << 20;
@@ -24,10 +26,11 @@ struct Counts {
 Counts counts_of(const Parameters& parameters) {
   Counts counts;
   for (const Group& group : parameters.by_group) {
-    if (group.group == "table" || group.group == "encoder") continue;  // looked up, or not each token's
-    std::int64_t& sum = group.group == "experts"     ? counts.experts
-                        : group.group == "embedding" ? counts.embedding
-                                                     : counts.dense;
+    if (group.group == WeightGroup::kTable || group.group == WeightGroup::kEncoder)
+      continue;  // looked up, or not each token's
+    std::int64_t& sum = group.group == WeightGroup::kExperts     ? counts.experts
+                        : group.group == WeightGroup::kEmbedding ? counts.embedding
+                                                                 : counts.dense;
     sum = model::capped_sum(sum, group.parameters);
   }
   return counts;

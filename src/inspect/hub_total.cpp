@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <string>
 #include <string_view>
@@ -16,6 +17,11 @@
 
 namespace plimsoll::inspect {
 namespace {
+
+constexpr std::array<std::string_view, 7> kCauses{"mtp",          "tied_head_stored", "quantization_scales",
+                                                  "mxfp4_blocks", "packed_4bit",      "stored_buffers",
+                                                  "unexplained"};
+static_assert(kCauses.size() == static_cast<std::size_t>(Cause::kUnexplained) + 1);
 
 using facts::CatalogueEntry;
 using model::ModelSpec;
@@ -71,24 +77,26 @@ std::vector<Difference> possible_causes(const ModelSpec& spec,
                                         const std::optional<memory::StoredCheckpoint>& checkpoint) {
   using model::WeightGroup;
   std::vector<Difference> causes;
-  const auto add = [&](const char* cause, std::int64_t parameters) {
+  const auto add = [&](Cause cause, std::int64_t parameters) {
     if (parameters != 0) causes.push_back({cause, parameters});
   };
-  add("mtp", sum_of(spec, [](const auto& w) { return w.is_parameter && w.group == WeightGroup::kMtp; }));
-  add("stored_buffers", sum_of(spec, [](const auto& w) { return !w.is_parameter && !w.hf_name.empty(); }));
+  add(Cause::kMtp,
+      sum_of(spec, [](const auto& w) { return w.is_parameter && w.group == WeightGroup::kMtp; }));
+  add(Cause::kStoredBuffers,
+      sum_of(spec, [](const auto& w) { return !w.is_parameter && !w.hf_name.empty(); }));
   if (checkpoint) {
-    add("quantization_scales", checkpoint->scales);
-    add("mxfp4_blocks", checkpoint->block_scales);
-    add("packed_4bit", checkpoint->packed);
+    add(Cause::kQuantizationScales, checkpoint->scales);
+    add(Cause::kMxfp4Blocks, checkpoint->block_scales);
+    add(Cause::kPacked4Bit, checkpoint->packed);
   }
-  if (spec.ties_embeddings) add("tied_head_stored", spec.vocab_size * spec.hidden_size);
+  if (spec.ties_embeddings) add(Cause::kTiedHeadStored, spec.vocab_size * spec.hidden_size);
   // Buffers that only old checkpoints have: rotary frequencies of each layer, causal masks of each layer.
   const auto layers = static_cast<std::int64_t>(spec.layers.size());
-  add("stored_buffers", layers * (spec.rope.rotary_dim / 2));
+  add(Cause::kStoredBuffers, layers * (spec.rope.rotary_dim / 2));
   const auto context = spec.native_context_tokens;
   const auto mask = model::capped_product(model::capped_product(context, context), layers);
   if (std::find(spec.traits.begin(), spec.traits.end(), model::Trait::kLearnedPositions) != spec.traits.end())
-    add("stored_buffers", mask);
+    add(Cause::kStoredBuffers, mask);
   return causes;
 }
 
@@ -132,7 +140,7 @@ Explanation explain_in_part(std::int64_t remainder, const std::vector<Difference
   constexpr std::int64_t kLittle = 1000;  // a thousandth of the model
   std::vector<Difference> sure;
   for (const Difference& cause : causes)
-    if (cause.cause != "tied_head_stored" && cause.cause != "stored_buffers") sure.push_back(cause);
+    if (cause.cause != Cause::kTiedHeadStored && cause.cause != Cause::kStoredBuffers) sure.push_back(cause);
   Explanation explained = explain(remainder, sure);
   const std::int64_t most = published / kLittle;
   const bool is_little = explained.rest <= most && explained.rest >= -most;
@@ -143,7 +151,7 @@ void tell_rest(const Subject& subject, const CatalogueEntry& entry, const Explan
                Report& report) {
   std::string known;
   for (const Difference& difference : explained.differences)
-    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", difference.cause,
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", to_string(difference.cause),
                          with_commas(difference.parameters));
   const std::int64_t rest = explained.rest;
   add_info(
@@ -181,7 +189,7 @@ bool take_published(const Subject& subject, const std::optional<memory::StoredCh
     parameters.hub_total = entry.hub_parameters;
     parameters.hub_total_source = fmt::format("published for {}: {}", entry.id, facts::kHubParametersSource);
     parameters.differences = explained.differences;
-    if (!is_whole) parameters.differences.push_back({"unexplained", explained.rest});
+    if (!is_whole) parameters.differences.push_back({Cause::kUnexplained, explained.rest});
   }
   if (!is_whole) tell_rest(subject, entry, explained, report);
   return true;
@@ -191,11 +199,8 @@ bool take_published(const Subject& subject, const std::optional<memory::StoredCh
 void assume_dtype(const Subject& subject, const std::optional<model::Quantization>& declared,
                   Report& report) {
   Weights& weights = report.weights;
-  ModelSpec wide = *report.spec;
-  wide.declared_dtype = DType::kF32;
   weights.is_dtype_assumed = true;
-  if (const auto checkpoint = memory::stored_checkpoint(wide, declared))
-    weights.most_bytes = checkpoint->bytes;
+  weights.most_bytes = memory::most_checkpoint_bytes(*report.spec, declared);
   add_check(report.findings, "DTYPE_ASSUMED", FindingLevel::kInfo, subject.place("torch_dtype"),
             fmt::format("the config names no dtype that is known here: {} bytes of weights count 16 bits, {} "
                         "would be 32",
@@ -205,6 +210,10 @@ void assume_dtype(const Subject& subject, const std::optional<model::Quantizatio
 }
 
 }  // namespace
+
+std::string_view to_string(Cause cause) {
+  return kCauses[static_cast<std::size_t>(cause)];
+}
 
 void estimate_checkpoint(const Subject& subject, const std::optional<model::Quantization>& declared,
                          Report& report) {
@@ -219,14 +228,14 @@ void estimate_checkpoint(const Subject& subject, const std::optional<model::Quan
   if (!checkpoint || report.spec->ties_embeddings) return;
   parameters.hub_total = checkpoint->elements;
   parameters.hub_total_source = "what the config declares, as stored";
-  const auto differ = [&](const char* cause, std::int64_t count) {
+  const auto differ = [&](Cause cause, std::int64_t count) {
     if (count != 0) parameters.differences.push_back({cause, count});
   };
-  differ("mtp", checkpoint->mtp);
-  differ("quantization_scales", checkpoint->scales);
-  differ("mxfp4_blocks", checkpoint->block_scales);
-  differ("packed_4bit", checkpoint->packed);
-  differ("stored_buffers", checkpoint->buffers);
+  differ(Cause::kMtp, checkpoint->mtp);
+  differ(Cause::kQuantizationScales, checkpoint->scales);
+  differ(Cause::kMxfp4Blocks, checkpoint->block_scales);
+  differ(Cause::kPacked4Bit, checkpoint->packed);
+  differ(Cause::kStoredBuffers, checkpoint->buffers);
 }
 
 }  // namespace plimsoll::inspect

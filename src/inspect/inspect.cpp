@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "artifact/given_path.h"
 #include "artifact/lock.h"
 #include "facts/catalogue.h"
 #include "inspect/card_checks.h"
@@ -40,7 +41,7 @@ std::string config_file_of(const artifact::Artifact& artifact) {
         std::find_if(files.begin(), files.end(), [](const auto& f) { return f.path.ends_with(".gguf"); });
     return gguf == files.end() ? artifact.root() : gguf->path;
   }
-  return files.size() == 1 ? files.front().path : "config.json";
+  return artifact::is_lone_file(artifact) ? files.front().path : "config.json";
 }
 
 std::optional<std::string> text_of(const Json& value) {
@@ -140,8 +141,8 @@ Result<Report> inspect(const std::string& model, const Options& options) {
   check_locked_length(*artifact, report);
   for (const std::string& path : artifact->cut_files())
     report.findings.push_back({"FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
-                               "the file became shorter while it was read: what stood behind its new end was "
-                               "read as zeros",
+                               "the file became shorter while it was read, or its disk fails: what was not "
+                               "there was read as zeros",
                                "look again when nothing writes to the file any more"});
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.level > b.level; });

@@ -34,14 +34,25 @@ struct Options {
 };
 
 struct Group {
-  // embedding table attention indexer state ffn router experts shared_experts norm head encoder other
-  std::string group;
+  model::WeightGroup group = model::WeightGroup::kOther;
   std::int64_t parameters = 0;
 };
 
+/// Why a checkpoint shows other parameters than the model has.
+enum class Cause {
+  kMtp,
+  kTiedHeadStored,
+  kQuantizationScales,
+  kMxfp4Blocks,
+  kPacked4Bit,
+  kStoredBuffers,
+  kUnexplained,  // the rest
+};
+/// mtp tied_head_stored quantization_scales mxfp4_blocks packed_4bit stored_buffers unexplained
+std::string_view to_string(Cause cause);
+
 struct Difference {
-  // tied_head_stored stored_buffers quantization_scales packed_4bit mxfp4_blocks mtp; unexplained: the rest
-  std::string cause;
+  Cause cause = Cause::kUnexplained;
   std::int64_t parameters = 0;
 };
 
@@ -155,7 +166,7 @@ struct Report {
 ///         finding.
 Result<Report> inspect(const std::string& model, const Options& options = {});
 
-/// The document plimsoll.inspect/1. Source: CONTRACT items 7 to 17.
+/// The document plimsoll.inspect/1. An unknown number is null, and a finding says why.
 Json to_json(const Report& report);
 
 /// The page for people: the four values that decide, the parts, the findings.

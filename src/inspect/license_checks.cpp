@@ -38,6 +38,8 @@ const LicenseFacts* row_of(const std::string& id, const std::optional<std::strin
   return facts::find_license(id);
 }
 
+constexpr const char* kCardPlace = "README.md: license";
+
 /// How much a licence forbids; of several, the one that forbids most is kept to.
 int strictness(const std::string& id) {
   const auto* row = facts::find_license(id);
@@ -60,11 +62,13 @@ std::optional<Statement> stated(const Subject& subject, const ModelCard* card) {
     id = text_of(subject.figures["general.license"]);
     statement.name = text_of(subject.figures["general.license.name"]);
     statement.where = subject.place("general.license");
-  } else if (card && !card->values("license").empty()) {
+  }
+  const bool says_itself = id || statement.name;
+  if (!says_itself && card && !card->values("license").empty()) {
     id = strictest(card->values("license"));
     statement.name = card->field("license_name");
-    statement.where = "README.md: license";
-  } else if (const artifact::HubFacts* hub = artifact.hub(); hub && !hub->license.empty()) {
+    statement.where = kCardPlace;
+  } else if (const artifact::HubFacts* hub = artifact.hub(); !says_itself && hub && !hub->license.empty()) {
     id = hub->license;
     statement.where = "hub: license";
   } else if (artifact.form() == artifact::Form::kConfigOnly && artifact.files().empty()) {
@@ -158,8 +162,9 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
                     {"conditions", row && !row->conditions.empty() ? Json(row->conditions) : Json()},
                     {"source", row ? Json(fmt::format("{}, {}", row->source, row->date)) : Json()}});
 
-  if (const auto all = card ? card->values("license") : std::vector<std::string>(); all.size() > 1)
-    add_check(report.findings, "LICENSE_SEVERAL", FindingLevel::kWarning, "README.md: license",
+  if (const auto all = card ? card->values("license") : std::vector<std::string>();
+      all.size() > 1 && statement && statement->where == kCardPlace)
+    add_check(report.findings, "LICENSE_SEVERAL", FindingLevel::kWarning, kCardPlace,
               fmt::format("the card names {} licences, \"{}\" among them, which forbids most", all.size(),
                           statement->id),
               "ask the publisher which one holds for the weights; until then keep to the strictest");
@@ -172,7 +177,7 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
                         : "the text of the licence is not recognised; its terms are open",
               "read the licence before you deploy, pass on or fine-tune the model");
   else if (card)
-    add_check(report.findings, "LICENSE_MISSING", FindingLevel::kWarning, "README.md: license",
+    add_check(report.findings, "LICENSE_MISSING", FindingLevel::kWarning, kCardPlace,
               "the model card names no licence and there is no LICENSE file: nothing is allowed by default",
               "ask the publisher for the terms");
   const auto is_version_of = [](std::string_view exact, std::string_view family) {

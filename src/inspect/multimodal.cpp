@@ -149,7 +149,7 @@ class Multimodal {
     if (is_told) return;
     if (is_figure)
       add_check(findings, "PROCESSOR_FIGURES", FindingLevel::kWarning, where, error.message,
-                "correct the value, or download the file again");
+                std::string(kCorrect));
     else
       add_check(findings, "PROCESSOR_REFUSES", FindingLevel::kInfo, where, error.message,
                 "bring the input to a size that the processor takes");

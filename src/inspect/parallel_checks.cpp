@@ -9,8 +9,8 @@
 #include <numeric>
 #include <utility>
 
-#include "inspect/quantization.h"
 #include "memory/quantized_weights.h"
+#include "model/declarations.h"
 #include "model/key_reader.h"
 
 namespace plimsoll::inspect {
@@ -58,11 +58,12 @@ Cut cut_of(const model::QuantizationScheme* scheme) {
   return {1, bounded(scheme->group_size.value_or(1))};  // scales run along the input
 }
 
-/// The scheme of the weights of one part: the first that the declaration converts. Without a list of weights
-/// the usual name of one stands for all.
+/// The scheme of the weights of one part: the first that the declaration converts. Without a list of weights,
+/// and with more patterns than can be tried, the usual name of one stands for all.
 const model::QuantizationScheme* scheme_in(const Report& report, const model::Quantization& declared,
                                            model::WeightGroup group, const char* usual_name) {
-  if (!report.spec || !report.spec->has_file_names) return declared.scheme_of(usual_name);
+  if (!report.spec || !report.spec->has_file_names || !memory::can_ask_about(*report.spec, declared))
+    return declared.scheme_of(usual_name);
   for (const model::Weight& weight : report.spec->weights)
     if (weight.group == group && weight.is_linear)
       if (const auto* scheme = memory::scheme_of(weight, declared)) return scheme;
@@ -72,7 +73,7 @@ const model::QuantizationScheme* scheme_in(const Report& report, const model::Qu
 Blocks blocks_of(const Subject& subject, const Report& report) {
   using model::WeightGroup;
   Blocks blocks;
-  const auto declared = declared_quantization(subject);
+  const auto declared = model::declared_quantization(subject.artifact);
   if (!declared) return blocks;
   const auto cut_in = [&](WeightGroup group, const char* usual_name) {
     return cut_of(scheme_in(report, *declared, group, usual_name));

@@ -6,6 +6,9 @@
 #include <string>
 
 namespace plimsoll::inspect {
+
+using model::WeightGroup;
+
 namespace {
 
 bool has_any(std::string_view name, std::initializer_list<std::string_view> parts) {
@@ -20,28 +23,32 @@ bool has_segment(std::string_view name, std::string_view segment) {
 
 }  // namespace
 
-std::string_view group_of(std::string_view name) {
-  if (has_any(name, {"vision", "visual", "audio", "v.blk.", "multi_modal", "mm_projector"})) return "encoder";
-  if (has_any(name, {"per_layer", "ngram"})) return "table";
+WeightGroup group_of(std::string_view name) {
+  if (has_any(name, {"vision", "visual", "audio", "v.blk.", "multi_modal", "mm_projector"}))
+    return WeightGroup::kEncoder;
+  if (has_any(name, {"per_layer", "ngram"})) return WeightGroup::kTable;
   if (has_any(name, {"embed_tokens", "token_embd", "wte.", "word_embeddings", "embed_in"}))
-    return "embedding";
+    return WeightGroup::kEmbedding;
   if (name.starts_with("lm_head") || name.ends_with(".lm_head.weight") || name == "output.weight" ||
       has_any(name, {"embed_out", "predictions.decoder."}) || name == "decoder.weight")
-    return "head";
-  if (has_any(name, {"norm", "ln_"})) return "norm";
-  if (has_any(name, {"indexer"})) return "indexer";
-  if (has_any(name, {"router", ".gate.", "ffn_gate_inp"})) return "router";
-  if (has_any(name, {"shared_expert", "_shexp"})) return "shared_experts";
-  if (has_any(name, {"experts", "_exps"})) return "experts";
+    return WeightGroup::kHead;
+  if (has_any(name, {"norm", "ln_"})) return WeightGroup::kNorm;
+  if (has_any(name, {"indexer"})) return WeightGroup::kIndexer;
+  if (has_any(name, {"router", ".gate.", "ffn_gate_inp"})) return WeightGroup::kRouter;
+  if (has_any(name, {"shared_expert", "_shexp"})) return WeightGroup::kSharedExperts;
+  if (has_any(name, {"experts", "_exps"})) return WeightGroup::kExperts;
   if (has_any(name, {"linear_attn", "mamba", "ssm_", "short_conv", "shortconv", ".conv.", "mixer.in_proj",
                      "mixer.out_proj", "mixer.conv1d"}))
-    return "state";
-  if (has_any(name, {"attn", "attention", "mixer."})) return "attention";
-  if (has_any(name, {"mlp", "ffn", "feed_forward"})) return "ffn";
-  return "other";
+    return WeightGroup::kState;
+  if (has_any(name, {"attn", "attention", "mixer."})) return WeightGroup::kAttention;
+  if (has_any(name, {"mlp", "ffn", "feed_forward"})) return WeightGroup::kFfn;
+  return WeightGroup::kOther;
 }
 
-Parts::Parts(const std::optional<model::ModelSpec>& spec) {
+Parts::Parts(const std::optional<model::ModelSpec>& spec, std::span<const model::TensorKind> kinds) {
+  for (const model::TensorKind& kind : kinds)
+    if (const std::size_t at = kind.pattern.find("ffn.experts."); at != std::string::npos)
+      above_experts_.insert(kind.pattern.substr(0, at + std::string_view("ffn.").size()));
   if (!spec) return;
   for (const model::Weight& weight : spec->weights) {
     std::string name = weight.hf_name;
@@ -69,10 +76,10 @@ const Parts::Known* Parts::find(const std::string& name) const {
   return known || plain.starts_with("model.") ? known : find_exactly("model." + plain);
 }
 
-std::string_view Parts::group_of(const model::TensorKind& kind, const std::string& module) const {
+WeightGroup Parts::group_of(const model::TensorKind& kind, const std::string& module) const {
   const Known* known = find(kind.pattern);
   if (!known) known = find(module + ".weight");
-  return known ? model::to_string(known->group) : inspect::group_of(kind.pattern);
+  return known ? known->group : inspect::group_of(kind.pattern);
 }
 
 bool Parts::lists(const model::TensorKind& kind) const {
@@ -81,7 +88,17 @@ bool Parts::lists(const model::TensorKind& kind) const {
 
 bool Parts::is_buffer(const model::TensorKind& kind) const {
   const Known* known = find(kind.pattern);
-  return known ? !known->is_parameter : inspect::is_buffer(kind);
+  if (known) return !known->is_parameter;
+  return inspect::is_buffer(kind) || is_correction_of_router(kind.pattern);
+}
+
+// DeepSeek's own names: "ffn.gate" is the router where experts stand beside it; elsewhere it may be half of a
+// gated feed-forward, whose bias is a parameter like others.
+bool Parts::is_correction_of_router(std::string_view name) const {
+  constexpr std::string_view kBias = "ffn.gate.bias";
+  if (!name.ends_with(kBias)) return false;
+  name.remove_suffix(kBias.size() - std::string_view("ffn.").size());
+  return above_experts_.contains(std::string(name));
 }
 
 bool is_buffer(const model::TensorKind& kind) {
@@ -92,8 +109,8 @@ bool is_buffer(std::string_view name, std::span<const std::int64_t> shape) {
   if (has_any(name, {"inv_freq", "rope_freqs", "rope_factors", "masked_bias", "rotary_emb.cos",
                      "rotary_emb.sin", "e_score_correction_bias", "position_ids", "num_batches_tracked",
                      "exp_probs_b", "self_attn.slope_rate", "self_attn.query_decay", "self_attn.key_decay",
-                     "self_attn.diagonal_decay", "router_bias", "ffn.gate.bias"}) ||
-      name.ends_with(".expert_bias"))
+                     "self_attn.diagonal_decay"}) ||
+      name.ends_with(".expert_bias") || name.ends_with("router_bias"))
     return true;
   // A causal mask: [1, 1, n, n] under the name of a bias.
   return name.ends_with(".bias") && shape.size() == 4 && shape[0] == 1 && shape[1] == 1 &&
@@ -107,7 +124,7 @@ std::int64_t count_mtp(const model::TensorKind& kind, std::int64_t num_layers, b
   if (!has_more_layers || star == std::string_view::npos || num_layers <= 0) return 0;
   const std::string_view before = name.substr(0, star);
   if (!before.ends_with("layers.") && !before.ends_with("blk.")) return 0;
-  if (group_of(before) == "encoder") return 0;
+  if (group_of(before) == WeightGroup::kEncoder) return 0;
   std::int64_t count = 0;
   for (const model::NumberRun& run : kind.runs)
     if (run.number >= num_layers) count += run.count;

@@ -12,6 +12,9 @@
 #include "inspect/names_list.h"
 #include "inspect/parameter_groups.h"
 #include "inspect/unquantized.h"
+#include "memory/kv_cache.h"
+#include "memory/quantized_weights.h"
+#include "model/declarations.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -163,11 +166,21 @@ void tell_faults(const model::StoredWeights& stored, Findings& findings) {
 }
 
 void tell_unread_patterns(const Subject& subject, const model::Quantization& declared, Findings& findings) {
-  for (const std::string& pattern : declared.unread_patterns())
-    findings.push_back({"QUANT_PATTERN", FindingLevel::kInfo, FindingKind::kUnsupported,
-                        declared_in(subject, declared),
-                        fmt::format("the expression \"{}\" is not one that is read here", pattern),
-                        "compare unquantized_modules with it by eye"});
+  const std::vector<std::string> unread = declared.unread_patterns();
+  if (unread.empty()) return;
+  findings.push_back(
+      {"QUANT_PATTERN", FindingLevel::kInfo, FindingKind::kUnsupported, declared_in(subject, declared),
+       fmt::format("{} expressions for modules are not read here: {}", unread.size(), names_list(unread)),
+       "compare unquantized_modules with them by eye"});
+}
+
+void tell_many_patterns(const Subject& subject, const model::Quantization& declared, Findings& findings) {
+  findings.push_back(
+      {"QUANT_MODULES_MANY", FindingLevel::kWarning, FindingKind::kUnsupported,
+       declared_in(subject, declared),
+       fmt::format("each of the modules would have to be held against {} patterns and rules; not all were",
+                   declared.num_tries()),
+       "name modules in full, or by fewer patterns"});
 }
 
 // fp8 and int8 have the same names and shapes: only the dtype tells them apart.
@@ -187,18 +200,27 @@ void check_code_dtype(const Subject& subject, const model::Quantization& declare
             "use the config of these weights");
 }
 
-}  // namespace
-
-std::optional<model::Quantization> declared_quantization(const Subject& subject) {
-  if (subject.is_gguf()) return std::nullopt;
-  if (auto declared = model::read_quantization(subject.artifact.config(),
-                                               subject.artifact.json_file("hf_quant_config.json")))
-    return declared;
-  auto beside = declared_beside(subject);
-  if (!beside) return std::nullopt;
-  beside->said.file = beside->place;
-  return std::move(beside->said);
+// What --kv-cache-dtype says, engines do; the declaration has a say for `auto` alone.
+void tell_kv_cache(const Subject& subject, const model::Quantization& declared, Report& report) {
+  if (declared.kv_cache_algorithm.empty() || subject.options.kv_cache_dtype != "auto") return;
+  std::string message =
+      fmt::format("the checkpoint declares {} keys and values, which ", declared.kv_cache_algorithm);
+  const auto dtype = declared.kv_cache_dtype();
+  if (dtype)
+    message += "vLLM 0.33 takes for auto";
+  else
+    message += "vLLM does not take from " + (declared.method.empty() ? "an unnamed method" : declared.method);
+  if (dtype && report.spec && report.kv_cache)
+    if (const auto bytes = memory::kv_bytes_per_token(*report.spec, *dtype))
+      message += fmt::format(": {} bytes per token then, where {} are counted here", bytes->value,
+                             report.kv_cache->bytes_per_token.value);
+  report.findings.push_back(
+      {"KV_CACHE_DECLARED", FindingLevel::kInfo, FindingKind::kCheckFailed, declared_in(subject, declared),
+       std::move(message),
+       "give --kv-cache-dtype fp8 to count them so, or bfloat16 to have the engine keep 16 bit"});
 }
+
+}  // namespace
 
 Json quantization_json(const Subject& subject, const std::optional<model::Quantization>& declared,
                        const model::StoredWeights& stored) {
@@ -249,12 +271,7 @@ void check_quantization(const Subject& subject, const std::optional<model::Quant
   }
   check_code_dtype(subject, *declared, stored, findings);
   const ModuleDifferences differences = compare_modules(*declared, stored);
-  if (differences.is_cut())
-    add_check(
-        findings, "QUANT_MODULES_MANY", FindingLevel::kWarning, declared_in(subject, *declared),
-        fmt::format("each of the modules would have to be held against {} patterns and rules; not all were",
-                    declared->num_tries()),
-        "name modules in full, or by fewer patterns");
+  if (differences.is_cut() || stored.has_unasked) tell_many_patterns(subject, *declared, findings);
   if (!differences.quantized_against.empty())
     add_check(findings, "QUANT_MODULES_DIFFER", FindingLevel::kWarning, declared_in(subject, *declared),
               fmt::format("{} modules that the config leaves as they are hold quantized weights: {}",
@@ -268,18 +285,20 @@ void check_quantization(const Subject& subject, const std::optional<model::Quant
 }
 
 void check_declaration(const Subject& subject, Report& report) {
-  const auto declared = declared_quantization(subject);
+  const auto declared = model::declared_quantization(subject.artifact);
   if (!declared) return;
   check_declarations(subject, report.findings);
   for (const model::QuantizationFault& fault : declared->faults)
     report.findings.push_back(
         {"QUANT_VALUE", FindingLevel::kError, FindingKind::kMalformed,
          declared->file.empty() ? subject.config_file + ": " + fault.pointer : declared->file, fault.message,
-         "correct the value, or download the config again"});
+         std::string(kCorrect)});
   const std::string method = declared->method.empty() ? "an unnamed method" : declared->method;
   const bool has_files = !subject.artifact.tensors().empty();
   if (!has_files && declared->faults.empty()) {
     tell_unread_patterns(subject, *declared, report.findings);
+    if (report.spec && !memory::can_ask_about(*report.spec, *declared))
+      tell_many_patterns(subject, *declared, report.findings);
     if (report.spec && report.spec->has_all_weights && !report.weights.bytes)
       report.findings.push_back(
           {"QUANT_UNCOUNTED", FindingLevel::kWarning, FindingKind::kUnsupported,
@@ -287,17 +306,7 @@ void check_declaration(const Subject& subject, Report& report) {
            fmt::format("the bytes of weights quantized by {} cannot be told from this config", method),
            "give the weight files: their headers hold the exact sizes"});
   }
-  if (declared->kv_cache_algorithm.empty()) return;
-  report.findings.push_back(
-      {"KV_CACHE_DECLARED", FindingLevel::kInfo, FindingKind::kCheckFailed, declared_in(subject, *declared),
-       declared->kv_cache_dtype()
-           ? fmt::format(
-                 "the checkpoint declares {} keys and values, which vLLM 0.33 takes for auto: the cache "
-                 "then has half the bytes counted here",
-                 declared->kv_cache_algorithm)
-           : fmt::format("the checkpoint declares {} keys and values, which vLLM does not take from {}",
-                         declared->kv_cache_algorithm, method),
-       "give --kv-cache-dtype fp8 to count them so, or bfloat16 to have the engine keep 16 bit"});
+  tell_kv_cache(subject, *declared, report);
 }
 
 }  // namespace plimsoll::inspect

@@ -13,10 +13,6 @@
 
 namespace plimsoll::inspect {
 
-/// What config.json and hf_quant_config.json declare, or else the file of a quantizer beside them; nothing
-/// for GGUF and for plain models.
-std::optional<model::Quantization> declared_quantization(const Subject& subject);
-
 /// The document's object weights.quantization; null for plain models. `stored` has no kinds where there are
 /// no weights: the object then says what is declared. For GGUF by the type that most weights have.
 Json quantization_json(const Subject& subject, const std::optional<model::Quantization>& declared,

@@ -37,9 +37,11 @@ Json files_json(const Report& report) {
 Json parameters_json(const Parameters& parameters) {
   Json groups = Json::array(), differences = Json::array();
   for (const Group& group : parameters.by_group)
-    groups.push_back(Json::object({{"group", group.group}, {"parameters", group.parameters}}));
+    groups.push_back(
+        Json::object({{"group", model::to_string(group.group)}, {"parameters", group.parameters}}));
   for (const Difference& difference : parameters.differences)
-    differences.push_back(Json::object({{"cause", difference.cause}, {"parameters", difference.parameters}}));
+    differences.push_back(
+        Json::object({{"cause", to_string(difference.cause)}, {"parameters", difference.parameters}}));
   return Json::object({{"total", parameters.total},
                        {"active", parameters.active},
                        {"active_without_embedding", parameters.active_without_embedding},

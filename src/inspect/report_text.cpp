@@ -89,7 +89,7 @@ void add_sizes(const Report& report, std::string& page) {
   if (report.parameters.active && report.parameters.active != report.parameters.total)
     line(page, "  active", with_commas(*report.parameters.active));
   for (const Group& group : report.parameters.by_group)
-    line(page, "  " + group.group, with_commas(group.parameters));
+    line(page, "  " + std::string(model::to_string(group.group)), with_commas(group.parameters));
   for (const StoredAs& row : report.weights.by_dtype)
     line(page, fmt::format("Stored as {}", name(row.dtype)),
          fmt::format("{} tensor{}, {}", with_commas(row.num_tensors), row.num_tensors == 1 ? "" : "s",

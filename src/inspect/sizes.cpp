@@ -12,7 +12,7 @@
 #include "inspect/hub_total.h"
 #include "inspect/parameter_groups.h"
 #include "inspect/quantization.h"
-#include "model/quantization.h"
+#include "model/declarations.h"
 #include "model/stored_weights.h"
 
 namespace plimsoll::inspect {
@@ -20,22 +20,23 @@ namespace {
 
 using model::capped_product;
 using model::capped_sum;
+using model::WeightGroup;
 
-void add_to(std::vector<Group>& groups, std::string_view name, std::int64_t parameters) {
+void add_to(std::vector<Group>& groups, WeightGroup name, std::int64_t parameters) {
   const auto found =
       std::find_if(groups.begin(), groups.end(), [&](const Group& group) { return group.group == name; });
   if (found != groups.end())
     found->parameters = capped_sum(found->parameters, parameters);
   else
-    groups.push_back({std::string(name), parameters});
+    groups.push_back({name, parameters});
 }
 
 void count_from_spec(const model::ModelSpec& spec, Parameters& parameters) {
   parameters.total = model::count_parameters(spec);
   if (!parameters.total) return;
   for (const auto& weight : spec.weights)
-    if (weight.is_parameter && weight.group != model::WeightGroup::kMtp)
-      add_to(parameters.by_group, model::to_string(weight.group), weight.elements());
+    if (weight.is_parameter && weight.group != WeightGroup::kMtp)
+      add_to(parameters.by_group, weight.group, weight.elements());
 }
 
 // Decoder layers that the config counts, and whether layers that predict further tokens follow them.
@@ -77,7 +78,7 @@ struct Tally {
 class Counter {
  public:
   Counter(const Subject& subject, const Report& report, const model::StoredWeights& stored)
-      : stored_(stored), layers_(layers_of(subject)), parts_(report.spec) {
+      : stored_(stored), layers_(layers_of(subject)), parts_(report.spec, stored.tensors.kinds) {
     for (const model::StoredKind& kind : stored.kinds)
       if (kind.part == model::Part::kBlocks) modules_of_blocks_.insert(kind.module);
     ties_ = report.spec ? report.spec->ties_embeddings
@@ -106,17 +107,16 @@ class Counter {
       tally_.is_known = false;
       return;
     }
-    const std::string_view group = parts_.group_of(tensors, kind.module);
+    const WeightGroup group = parts_.group_of(tensors, kind.module);
     if (!kind.is_quantized && (parts_.is_buffer(tensors) || is_table(tensors.dtype))) {
       tally_.buffers = capped_sum(tally_.buffers, shown);
       return;
     }
-    if (group == "head" && is_copy_of_embedding(tensors)) {
+    if (group == WeightGroup::kHead && is_copy_of_embedding(tensors)) {
       tally_.head = capped_sum(tally_.head, *kind.elements);
     } else {
-      const std::int64_t mtp = group == model::to_string(model::WeightGroup::kMtp)
-                                   ? tensors.count
-                                   : count_mtp(tensors, layers_.layers, layers_.has_more);
+      const std::int64_t mtp =
+          group == WeightGroup::kMtp ? tensors.count : count_mtp(tensors, layers_.layers, layers_.has_more);
       const std::int64_t of_mtp =
           mtp == tensors.count ? *kind.elements : capped_product(*kind.elements / tensors.count, mtp);
       tally_.mtp = capped_sum(tally_.mtp, of_mtp);
@@ -160,7 +160,7 @@ class Counter {
   Tally tally_;
 };
 
-void differ(Parameters& parameters, const char* cause, std::int64_t count) {
+void differ(Parameters& parameters, Cause cause, std::int64_t count) {
   if (count != 0) parameters.differences.push_back({cause, count});
 }
 
@@ -175,12 +175,12 @@ void count_from_headers(const Subject& subject, const Report& report, const mode
   parameters.total = tally.logical;
   parameters.mtp = tally.mtp;
   if (subject.is_gguf()) return;
-  differ(parameters, "mtp", tally.mtp);
-  differ(parameters, "tied_head_stored", tally.head);
-  differ(parameters, "quantization_scales", tally.scales);
-  differ(parameters, "mxfp4_blocks", tally.block_scales);
-  differ(parameters, "packed_4bit", tally.carried - tally.held);
-  differ(parameters, "stored_buffers", tally.buffers);
+  differ(parameters, Cause::kMtp, tally.mtp);
+  differ(parameters, Cause::kTiedHeadStored, tally.head);
+  differ(parameters, Cause::kQuantizationScales, tally.scales);
+  differ(parameters, Cause::kMxfp4Blocks, tally.block_scales);
+  differ(parameters, Cause::kPacked4Bit, tally.carried - tally.held);
+  differ(parameters, Cause::kStoredBuffers, tally.buffers);
 }
 
 void count_parameters(const Subject& subject, Report& report, const model::StoredWeights& stored) {
@@ -200,7 +200,7 @@ void count_parameters(const Subject& subject, Report& report, const model::Store
   if (!report.spec) return;
   const bool lists_mtp =
       std::any_of(report.spec->weights.begin(), report.spec->weights.end(),
-                  [](const model::Weight& weight) { return weight.group == model::WeightGroup::kMtp; });
+                  [](const model::Weight& weight) { return weight.group == WeightGroup::kMtp; });
   if (!parameters.mtp && !lists_mtp && layers_of(subject).has_more) {
     report.findings.push_back({"MTP_NOT_COUNTED", FindingLevel::kInfo, FindingKind::kUnsupported,
                                subject.place("num_hidden_layers"),
@@ -211,7 +211,7 @@ void count_parameters(const Subject& subject, Report& report, const model::Store
   } else if (!parameters.mtp) {
     parameters.mtp = 0;
     for (const auto& weight : report.spec->weights)
-      if (weight.group == model::WeightGroup::kMtp && weight.is_parameter)
+      if (weight.group == WeightGroup::kMtp && weight.is_parameter)
         parameters.mtp = capped_sum(*parameters.mtp, weight.elements());
   }
   parameters.active = model::count_active_parameters(*report.spec, true);
@@ -276,14 +276,14 @@ void take_hub_total(const Subject& subject, Report& report) {
   parameters.hub_total = shown;
   parameters.hub_total_source = "shown by the hub for " + hub->id;
   parameters.differences.clear();
-  if (parameters.total) differ(parameters, "unexplained", shown - *parameters.total);
+  if (parameters.total) differ(parameters, Cause::kUnexplained, shown - *parameters.total);
 }
 
 }  // namespace
 
 void measure_sizes(const Subject& subject, Report& report) {
   Weights& weights = report.weights;
-  const auto declared = declared_quantization(subject);
+  const auto declared = model::declared_quantization(subject.artifact);
   model::StoredWeights stored;
   // Files that were read and hold nothing are no case for what the config would have.
   const bool is_empty = std::any_of(subject.artifact.findings().begin(), subject.artifact.findings().end(),

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "inspect/quantization.h"
 #include "memory/kv_cache.h"
 #include "memory/kv_dtype.h"
 

@@ -12,6 +12,9 @@
 
 namespace plimsoll::inspect {
 
+/// What to do about a value that cannot be.
+inline constexpr std::string_view kCorrect = "correct the value, or download the file again";
+
 struct Subject {
   const artifact::Artifact& artifact;
   const Options& options;

@@ -39,7 +39,8 @@ bool is_quantizable(const model::TensorKind& tensors, const model::StoredKind& k
   if (tensors.shape.size() < 2 || tensors.elements == 0 || is_buffer(tensors)) return false;
   if (tensors.dtype != DType::kBF16 && tensors.dtype != DType::kF16 && tensors.dtype != DType::kF32)
     return false;
-  return kind.has_ending || !(tensors.pattern.ends_with("bias") || group_of(tensors.pattern) == "norm");
+  return kind.has_ending ||
+         !(tensors.pattern.ends_with("bias") || group_of(tensors.pattern) == model::WeightGroup::kNorm);
 }
 
 std::string module_in_layer(const std::string& pattern, std::int64_t number) {

@@ -145,17 +145,18 @@ class Tensors {
           per_matrix(divide_up(divide_up(elements, 2), width ? std::max<std::int64_t>(1, width->value) : 1)));
     companion("weight.absmax", scheme_.doubly_quantized ? DType::kU8 : DType::kF32, per_matrix(blocks));
     companion("weight.quant_map", DType::kF32, per_matrix(kCodes));
-    std::string state =
-        fmt::format(R"({{"quant_type": "nf4", "blocksize": {}, "dtype": "{}", "shape": [{}, {}])",
-                    *scheme_.group_size, torch_name(plain_), weight_.out, weight_.in);
+    std::string state = fmt::format(
+        R"({{"quant_type": "{}", "blocksize": {}, "dtype": "{}", "shape": [{}, {}])",
+        scheme_.is_fp4 ? "fp4" : "nf4", *scheme_.group_size, torch_name(plain_), weight_.out, weight_.in);
     if (scheme_.doubly_quantized) {
       companion("weight.nested_absmax", DType::kF32, per_matrix(divide_up(blocks, kNestedBlock)));
       companion("weight.nested_quant_map", DType::kF32, per_matrix(kNestedCodes));
       state += R"(, "nested_blocksize": 256, "nested_dtype": "float32", "nested_offset": )";
       state += std::string(kOffsetDigits, '0');
     }
-    companion("weight.quant_state.bitsandbytes__nf4", DType::kU8,
-              per_matrix(static_cast<std::int64_t>(state.size()) + 1));
+    companion(
+        scheme_.is_fp4 ? "weight.quant_state.bitsandbytes__fp4" : "weight.quant_state.bitsandbytes__nf4",
+        DType::kU8, per_matrix(static_cast<std::int64_t>(state.size()) + 1));
     if (scheme_.doubly_quantized) tensors_.back().within = per_matrix(kOffsetWithin);
   }
 
@@ -289,10 +290,15 @@ const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Qu
   return scheme;
 }
 
+bool can_ask_about(const model::ModelSpec& spec, const model::Quantization& quantization) {
+  return quantization.can_answer(2 * spec.weights.size());  // is it left, and by which scheme is it stored
+}
+
 std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,
                                                   const std::optional<model::Quantization>& quantization) {
   if (!spec.has_all_weights) return std::nullopt;
-  if (quantization && (!quantization->main_scheme() || !names_agree(spec, *quantization)))
+  if (quantization && (!quantization->main_scheme() || !can_ask_about(spec, *quantization) ||
+                       !names_agree(spec, *quantization)))
     return std::nullopt;
   Sum sum(spec);
   for (const model::Weight& weight : spec.weights) {
@@ -305,6 +311,15 @@ std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,
     if (weight.group == model::WeightGroup::kMtp && weight.is_parameter) sum.add_mtp(weight.elements());
   }
   return sum.result();
+}
+
+std::optional<Bytes> most_checkpoint_bytes(const model::ModelSpec& spec,
+                                           const std::optional<model::Quantization>& quantization) {
+  if (spec.declared_dtype) return std::nullopt;
+  model::ModelSpec wide = spec;
+  wide.declared_dtype = DType::kF32;
+  const auto checkpoint = stored_checkpoint(wide, quantization);
+  return checkpoint ? std::optional(checkpoint->bytes) : std::nullopt;
 }
 
 }  // namespace plimsoll::memory

@@ -22,8 +22,8 @@ struct StoredTensor {
   DType dtype = DType::kF32;
   std::int64_t elements = 0;
   bool is_companion = false;  // scales, zero points and such
-  std::int64_t within =
-      0;  // elements more or less, where a number is written out whose length no config tells
+  // Elements more or less, where a number is written out whose length no config tells.
+  std::int64_t within = 0;
 };
 
 /// The tensors as which one weight is stored under that scheme; nothing for layouts whose sizes hang on more
@@ -47,10 +47,18 @@ struct StoredCheckpoint {
   std::int64_t buffers = 0;       // stored, but no parameters
 };
 
-/// Nothing when it cannot be known: weights of some part that are not listed, layouts without a formula, or
-/// patterns that name modules by other names than the spec's.
+/// Nothing when it cannot be known: weights of some part that are not listed, layouts without a formula,
+/// patterns that name modules by other names than the spec's, or more of them than can be tried.
 std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,
                                                   const std::optional<model::Quantization>& quantization);
+
+/// The bytes were every weight of 32 bits that is not quantized: for a config that names no dtype, which
+/// engines take for 16 bits. Nothing for one that names it, and where stored_checkpoint has nothing.
+std::optional<Bytes> most_checkpoint_bytes(const model::ModelSpec& spec,
+                                           const std::optional<model::Quantization>& quantization);
+
+/// Whether all weights of the spec can be held against the declaration's patterns in reasonable time.
+bool can_ask_about(const model::ModelSpec& spec, const model::Quantization& quantization);
 
 /// The scheme that a weight of the spec is stored in; null where it stays as declared.
 const model::QuantizationScheme* scheme_of(const model::Weight& weight,

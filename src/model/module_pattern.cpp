@@ -13,7 +13,9 @@ constexpr int kMaxDepth = 32;              // of parentheses
 // Names of modules have some 100 characters in a dozen segments; longer ones match nothing.
 constexpr std::size_t kMaxName = 1024;
 constexpr int kMaxSegments = 63;
-constexpr std::size_t kMaxOthers = 1024;  // patterns that are tried one by one; configs have some dozens
+constexpr std::size_t kMaxOthers = 1024;      // patterns that are tried one by one; configs have some dozens
+constexpr std::size_t kMaxBeginnings = 8192;  // "model.layers.0*", each put into its place among the others
+constexpr std::size_t kUsualSteps = 32;       // of an expression, and characters of a name with wildcards
 
 int segments_of(std::string_view name) {
   return 1 + static_cast<int>(std::count(name.begin(), name.end(), '.'));
@@ -235,6 +237,10 @@ ModulePattern ModulePattern::prefixed(std::string_view text) {
   return {Kind::kWords, std::string(text)};
 }
 
+std::int64_t ModulePattern::cost() const {
+  return static_cast<std::int64_t>(1 + std::max(steps_.size(), text_.size()) / kUsualSteps);
+}
+
 bool ModulePattern::matches(std::string_view module) const {
   if (!is_usable_ || !is_module_name(module)) return false;
   switch (kind_) {
@@ -296,8 +302,13 @@ void ModulePatternSet::add(ModulePattern pattern) {
     if (at != beginnings_.begin() && beginning.starts_with(*std::prev(at))) return;
     auto end = at;
     while (end != beginnings_.end() && end->starts_with(beginning)) ++end;
-    beginnings_.insert(beginnings_.erase(at, end), beginning);
+    at = beginnings_.erase(at, end);
+    if (beginnings_.size() < kMaxBeginnings)
+      beginnings_.insert(at, beginning);
+    else
+      unusable_.push_back(text);
   } else if (others_.size() < kMaxOthers) {
+    num_tried_ += pattern.cost();
     others_.push_back(std::move(pattern));
   } else {
     unusable_.push_back(text);

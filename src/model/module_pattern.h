@@ -30,6 +30,8 @@ class ModulePattern {
   /// False when the expression uses signs that are not read here; it then matches nothing.
   bool is_usable() const { return is_usable_; }
   Kind kind() const { return kind_; }
+  /// What one question costs, counted in questions to a pattern of the usual length.
+  std::int64_t cost() const;
   const std::string& text() const { return text_; }
 
  private:
@@ -55,8 +57,8 @@ class ModulePatternSet {
   void add(ModulePattern pattern);
   bool matches(std::string_view module) const;
   bool empty() const { return words_.empty() && beginnings_.empty() && others_.empty(); }
-  /// Patterns that each question tries one by one, which is what costs time.
-  std::int64_t num_tried() const { return static_cast<std::int64_t>(others_.size()); }
+  /// What the patterns cost that each question tries one by one: long expressions count several times.
+  std::int64_t num_tried() const { return num_tried_; }
   /// Expressions that could not be read.
   const std::vector<std::string>& unusable() const { return unusable_; }
 
@@ -69,6 +71,7 @@ class ModulePatternSet {
   std::uint64_t word_lengths_ = 0;                                    // bit n: some word has n segments
   std::vector<std::string> beginnings_;  // "model.layers.0*": sorted, none begins with another
   std::vector<ModulePattern> others_;
+  std::int64_t num_tried_ = 0;
   std::vector<std::string> unusable_;
 };
 

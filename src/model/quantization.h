@@ -4,6 +4,7 @@
 // declared; what is stored is read from headers (stored_weights.h). A value without other ownership; pure.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,9 +31,11 @@ struct QuantizationScheme {
   bool has_24_sparsity = false;
   bool has_whole_bytes = false;   // torchao's unpacked codes: a byte each
   bool doubly_quantized = false;  // bitsandbytes: the scales are codes themselves
+  bool is_fp4 = false;            // bitsandbytes: codes of four bits stand for fp4's values, not for nf4's
   DType storage = DType::kU8;     // bitsandbytes: the type that the bytes of four-bit codes are given
 
   SchemeHint hint() const;
+  friend bool operator==(const QuantizationScheme&, const QuantizationScheme&) = default;
 };
 
 struct QuantizationFault {
@@ -42,7 +45,7 @@ struct QuantizationFault {
 
 struct Quantization {
   std::string pointer;  // where it stands: "/quantization_config"; empty: in hf_quant_config.json
-  std::string file;     // that declares it when it is neither of the two
+  std::string file;     // that declares it when it is neither of the two; see declarations.h
   std::string method;   // as quant_method spells it; empty when it is not named
   Json format, version, desc_act;
   Json group_size;                        // as declared
@@ -59,9 +62,12 @@ struct Quantization {
   /// The type of keys and values that vLLM 0.33 takes for `--kv-cache-dtype auto`: fp8 where a checkpoint of
   /// compressed-tensors or modelopt declares it. Nothing where the checkpoint decides nothing.
   std::optional<DType> kv_cache_dtype() const;
-  /// Patterns and rules that one question tries: those who ask about many modules keep to kMaxTries in all.
+  /// What one question costs, in patterns and rules tried: those who ask about many modules keep to kMaxTries
+  /// in all.
   std::int64_t num_tries() const;
   static constexpr std::int64_t kMaxTries = 1'000'000;  // about a second
+  /// Whether so many questions stay within kMaxTries; asked before a loop over modules.
+  bool can_answer(std::size_t num_questions) const;
   /// Expressions in the config that are not read here.
   std::vector<std::string> unread_patterns() const;
 
@@ -75,8 +81,12 @@ struct Quantization {
   ModulePatternSet left_;
 };
 
+/// Keys of a config under which the object stands; the first that is there counts.
+inline constexpr std::array<std::string_view, 3> kDeclarationKeys{"quantization_config", "compression_config",
+                                                                  "compressed_config"};
+
 /// Reads what config.json and, where the folder has it, hf_quant_config.json declare (null when absent).
-/// Nothing for a model that declares no quantization.
+/// Nothing for a model that declares no quantization. Of a folder: declarations.h.
 std::optional<Quantization> read_quantization(const Json& config, const Json& hf_quant_config);
 
 }  // namespace plimsoll::model

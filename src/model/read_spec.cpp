@@ -7,13 +7,14 @@
 #include <filesystem>
 #include <vector>
 
+#include "artifact/given_path.h"
+#include "model/declarations.h"
 #include "model/families/families.h"
 #include "model/families/gguf_any.h"
 #include "model/families/spec_writer.h"
 #include "model/families/towers.h"
 #include "model/model.h"
 #include "model/nearest_names.h"
-#include "model/quantization.h"
 
 namespace plimsoll::model {
 namespace {
@@ -262,12 +263,6 @@ Status add_encoders(const std::vector<Level>& levels, const Tower* tower, std::s
   return {};
 }
 
-void read_declared(const Json& config, const Json& hf_quant_config, ModelSpec& spec) {
-  const auto quantization = read_quantization(config, hf_quant_config);
-  if (!quantization) return;
-  spec.quantization = quantization->method.empty() ? "an unnamed method" : quantization->method;
-}
-
 // What stands at any level: the outermost that says it counts.
 void read_shared(const std::vector<Level>& levels, ModelSpec& spec) {
   for (const Level& level : levels)
@@ -279,16 +274,9 @@ void read_shared(const std::vector<Level>& levels, ModelSpec& spec) {
 // The name by which people know the model: a hub's id, or the folder's name, but no commit of a cache.
 std::string name_of(const artifact::Artifact& artifact) {
   if (const artifact::HubFacts* hub = artifact.hub(); hub && !hub->id.empty()) return hub->id;
-  std::filesystem::path root(artifact.root());
-  if (root.filename().empty()) root = root.parent_path();
-  if (root.parent_path().filename() != "snapshots") return root.filename().string();
-  // models--org--name/snapshots/COMMIT
-  std::string name = root.parent_path().parent_path().filename().string();
-  constexpr std::string_view kPrefix = "models--";
-  if (!name.starts_with(kPrefix)) return name;
-  name.erase(0, kPrefix.size());
-  if (const std::size_t at = name.find("--"); at != std::string::npos) name.replace(at, 2, "/");
-  return name;
+  if (auto repository = artifact::repository_of_snapshot(artifact.root())) return std::move(*repository);
+  const std::filesystem::path root(artifact.root());
+  return (root.filename().empty() ? root.parent_path() : root).filename().string();
 }
 
 }  // namespace
@@ -301,7 +289,8 @@ const Json& language_config(const Json& config, std::string& pointer) {
 
 namespace {
 
-Result<ModelSpec> read_config_spec(const Json& config, const Json& hf_quant_config, std::string_view source) {
+Result<ModelSpec> read_config_spec(const Json& config, const std::optional<Quantization>& declared,
+                                   std::string_view source) {
   if (!config.is_object())
     return fail(ErrorCode::kMalformed, "reading the model: the config is not a JSON object",
                 std::string(source));
@@ -335,28 +324,31 @@ Result<ModelSpec> read_config_spec(const Json& config, const Json& hf_quant_conf
   spec.model_type = type ? *type : std::string(match.family->model_type);
   const bool has_dense = std::any_of(spec.layers.begin(), spec.layers.end(),
                                      [](const Layer& layer) { return layer.ffn.kind == FfnKind::kDense; });
+  constexpr std::string_view kInnerWidth = "intermediate_size";
+  const auto others = other_spellings(kInnerWidth);
   if (!has_dense)
-    std::erase_if(spec.assumed, [](const AssumedFigure& one) { return one.key == "intermediate_size"; });
+    std::erase_if(spec.assumed, [&](const AssumedFigure& one) {
+      return one.key == kInnerWidth || std::find(others.begin(), others.end(), one.key) != others.end();
+    });
   read_shared(levels, spec);
-  read_declared(config, hf_quant_config, spec);
+  if (declared) spec.quantization = declared->method.empty() ? "an unnamed method" : declared->method;
   return spec;
 }
 
 }  // namespace
 
 Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
-  return read_config_spec(config, Json(), source);
+  return read_config_spec(config, read_quantization(config, Json()), source);
 }
 
 Result<ModelSpec> read_spec(const artifact::Artifact& artifact) {
   if (artifact.form() == artifact::Form::kGguf) return read_gguf_spec(artifact);
-  const std::filesystem::path root(artifact.root());
-  const bool is_lone = artifact.files().size() == 1 && root.filename() == artifact.files().front().path;
+  const bool is_lone = artifact::is_lone_file(artifact);
   if (artifact.config().is_null())
     return fail(ErrorCode::kMalformed, "reading the model: there is no config that can be read",
                 artifact.root(), "give a folder with a config.json");
-  PLIMSOLL_TRY(ModelSpec spec, read_config_spec(artifact.config(), artifact.json_file("hf_quant_config.json"),
-                                                is_lone ? root.filename().string() : "config.json"));
+  PLIMSOLL_TRY(ModelSpec spec, read_config_spec(artifact.config(), declared_quantization(artifact),
+                                                is_lone ? artifact.files().front().path : "config.json"));
   if (!is_lone) spec.name = name_of(artifact);
   return spec;
 }

@@ -141,8 +141,9 @@ class Reader {
   SchemeHint hint_for(std::string_view tensor) {
     if (!declared_) return {};
     tries_ += num_tries_;
-    const QuantizationScheme* scheme =
-        tries_ > Quantization::kMaxTries ? nullptr : declared_->scheme_of(split_name(tensor).module);
+    const bool is_asked = tries_ <= Quantization::kMaxTries;
+    result_.has_unasked |= !is_asked;
+    const QuantizationScheme* scheme = is_asked ? declared_->scheme_of(split_name(tensor).module) : nullptr;
     if (!scheme) scheme = declared_->main_scheme();
     return scheme ? scheme->hint() : SchemeHint{};
   }

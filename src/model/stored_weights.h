@@ -36,6 +36,7 @@ struct StoredWeights {
   TensorKinds tensors;
   std::vector<StoredKind> kinds;  // [tensors.kinds]
   std::vector<StoredFault> faults;
+  bool has_unasked = false;  // more modules than Quantization::kMaxTries allows: the main scheme guided some
 
   bool has_quantized() const;
 };

@@ -22,9 +22,11 @@ void add_weights_basis(Row& row, std::int64_t gpus) {
   if (row.weights_basis.empty()) return;
   const Bytes bar(row.weights_bar.value / gpus);
   for (const std::string& field : {std::string("weights_bytes_per_gpu"), part_field(row, "weights"),
-                                   std::string("ranks/0/weights_bytes")})
+                                   std::string("ranks/0/weights_bytes")}) {
     row.basis.push_back(
         basis_with_bar(field, row.weights_basis, row.weights, bar, "docs/formulas/weights.md"));
+    if (row.weights_are_least) row.basis.back().low = static_cast<double>(row.weights.value);
+  }
 }
 
 void add_pool_basis(Row& row, const std::string& source) {

@@ -14,15 +14,15 @@ Result<Model> catalogue_model(const facts::CatalogueEntry& entry) {
   model.title = std::string(entry.title.empty() ? entry.id : entry.title);
   const Json config = entry.config_json();
   PLIMSOLL_TRY(model.spec, model::read_spec(config, entry.id));
-  read_declared(config, {}, model);
+  read_declared(config, model::read_quantization(config, {}), model);
   return model;
 }
 
-void read_declared(const Json& config, const Json& hf_quant_config, Model& model) {
-  const auto quantization = model::read_quantization(config, hf_quant_config);
+void read_declared(const Json& config, const std::optional<model::Quantization>& declared, Model& model) {
   model.default_length = model::default_length(config, model.spec);
-  if (const auto checkpoint = memory::stored_checkpoint(model.spec, quantization))
+  if (const auto checkpoint = memory::stored_checkpoint(model.spec, declared))
     model.declared_weights = checkpoint->bytes;
+  model.most_declared = memory::most_checkpoint_bytes(model.spec, declared);
 }
 
 bool Plan::fits() const {
@@ -35,6 +35,20 @@ namespace {
 std::int64_t percent_of_bar(memory::WeightFormat format) {
   const int bits = memory::bits_per_weight(format);
   return bits > 8 ? 1 : bits > 4 ? 15 : 40;
+}
+
+/// A config that names no dtype: engines take 16 bits, the files may have 32.
+void assume_dtype(const Model& model, Row& row) {
+  std::string message = "the config names no dtype: weights are counted in 16 bits";
+  if (model.declared_weights && model.most_declared) {
+    row.weights_are_least = true;
+    row.weights_bar = *model.most_declared - *model.declared_weights;
+    message += ", which is " + with_commas(model.declared_weights->value) + " bytes; in 32 they would be " +
+               with_commas(model.most_declared->value);
+  }
+  row.weights_basis = "assumed";
+  row.findings.push_back({"DTYPE_ASSUMED", FindingLevel::kWarning, FindingKind::kCheckFailed, "config.json",
+                          std::move(message), "give --quantization, or the folder with its weights"});
 }
 
 }  // namespace
@@ -60,18 +74,17 @@ Result<Bytes> weights_of(const Question& question, Row& row) {
                   "give the folder with its weight files, or --quantization for another format");
     row.weights_dtype = model.spec.quantization;
     row.weights_basis = "formula";
+    if (!model.spec.declared_dtype) assume_dtype(model, row);
     return *model.declared_weights;
   }
 
   const bool is_assumed = !is_declared && !question.settings.quantization;
-  if (is_assumed)
-    row.findings.push_back({"DTYPE_ASSUMED", FindingLevel::kWarning, FindingKind::kCheckFailed, "config.json",
-                            "the config declares no dtype; weights are counted as bf16",
-                            "give --quantization, or the folder with its weights"});
-  row.weights_basis = is_assumed ? "assumed" : "formula";
+  row.weights_basis = "formula";
+  if (is_assumed) assume_dtype(model, row);
   // As inspect counts it: buffers in their own type, prediction layers with the rest.
   if (model.declared_weights && !question.settings.quantization) {
-    row.weights_bar = Bytes(model.declared_weights->value / 100 * percent_of_bar(format));
+    if (!row.weights_are_least)
+      row.weights_bar = Bytes(model.declared_weights->value / 100 * percent_of_bar(format));
     return *model.declared_weights;
   }
   const auto parameters = model::count_parameters(model.spec);

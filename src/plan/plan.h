@@ -16,6 +16,7 @@
 #include "facts/facts.h"
 #include "memory/memory.h"
 #include "model/model.h"
+#include "model/quantization.h"
 
 namespace plimsoll::plan {
 
@@ -26,11 +27,12 @@ struct Model {
   std::optional<Bytes> stored_weights;    // tensor bytes from headers; absent when there are no weight files
   std::int64_t default_length = 0;        // of requests where no flag says otherwise; 0: the spec's context
   std::optional<Bytes> declared_weights;  // what a checkpoint takes that is stored as the config declares
+  std::optional<Bytes> most_declared;     // the same in 32 bits, where the config names no dtype
 };
 
 /// Fills in what the config alone tells beside the spec, as inspect counts it: default length, cache type,
-/// bytes of the checkpoint. `hf_quant_config` is null where there is none.
-void read_declared(const Json& config, const Json& hf_quant_config, Model& model);
+/// bytes of the checkpoint. `declared` is the quantization that counts, see model/declarations.h.
+void read_declared(const Json& config, const std::optional<model::Quantization>& declared, Model& model);
 
 /// The model of a catalogue entry. Errors: those of model::read_spec.
 Result<Model> catalogue_model(const facts::CatalogueEntry& entry);
@@ -126,6 +128,7 @@ struct Row {
   std::optional<Bytes> larger_pool;  // what a flag could make of kv_cache, when default_limit cut it
   std::string weights_basis;         // kind of the weights' Basis; empty: exact
   Bytes weights_bar;                 // over all GPUs
+  bool weights_are_least = false;    // the bar lies above them alone: 16 bits that may be 32
   std::vector<Part> parts;
   std::string engine_message;  // why it refuses; empty when it fits
   std::string log_line;        // the engine's capacity sentence; empty when it has none

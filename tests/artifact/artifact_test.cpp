@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "artifact/folder.h"
+#include "artifact/given_path.h"
 #include "artifact/json_place.h"
 #include "artifact/shard_name.h"
 #include "tests/testing/golden.h"
@@ -241,6 +242,30 @@ TEST(ShardName, PartsOfSplitNames) {
   for (const char* name : {"model.safetensors", "model-00003-of-00002.safetensors", "-of-.gguf",
                            "a-00000-of-00002.gguf", "a-1-of-99999999.gguf"})
     EXPECT_FALSE(shard_name(name)) << name;
+}
+
+TEST_F(Folder, ALoneFileIsGivenByItsOwnPath) {
+  put("config.json", R"({"model_type":"llama"})");
+  const auto folder = open_it();
+  ASSERT_TRUE(folder);
+  EXPECT_FALSE(is_lone_file(**folder));
+  const auto lone = open((folder_ / "." / "config.json").string());
+  ASSERT_TRUE(lone);
+  EXPECT_TRUE(is_lone_file(**lone));
+  // A folder that is called as its file is.
+  fs::create_directories(folder_ / "tokenizer.json");
+  put("tokenizer.json/tokenizer.json", R"({"model":{"type":"BPE","vocab":{},"merges":[]}})");
+  const auto alike = open((folder_ / "tokenizer.json").string());
+  ASSERT_TRUE(alike);
+  EXPECT_FALSE(is_lone_file(**alike));
+}
+
+TEST(Snapshot, IsNamedByItsRepository) {
+  EXPECT_EQ(repository_of_snapshot("/c/models--org--some-name/snapshots/abc"), "org/some-name");
+  EXPECT_EQ(repository_of_snapshot("/c/models--org--some-name/snapshots/abc/"), "org/some-name");
+  EXPECT_EQ(repository_of_snapshot("c/models--gpt2/snapshots/abc"), "gpt2");
+  EXPECT_EQ(repository_of_snapshot("c/mine/snapshots/abc"), "mine");
+  EXPECT_EQ(repository_of_snapshot("c/models--org--name/abc"), std::nullopt);
 }
 
 TEST(JsonPlace, FindsTheFault) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that hold nothing, that nobody would look for, or that are no file; and values that only blocks
-// have.
+// Weights under names and in forms that are unusual but sound, or that nobody would look for; and values that
+// only blocks have. Folders that do not keep what their names promise: hostile_folders_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,24 +46,6 @@ std::string small_gguf(std::uint32_t type, std::uint64_t elements, const std::st
                    data);
 }
 
-TEST(OddWeights, FilesThatHoldNothingAreNoModel) {
-  for (const bool is_indexed : {false, true}) {
-    const MadeFolder folder;
-    folder.put("config.json", "{}");
-    if (is_indexed) {
-      folder.put("model-00001-of-00001.safetensors", one_tensor());
-      folder.put("model.safetensors.index.json", R"({"metadata":{},"weight_map":{}})");
-    } else {
-      folder.put("model.safetensors", safetensors_file("{}"));
-    }
-    const auto artifact = open(folder.path().string());
-    ASSERT_TRUE(artifact);
-    EXPECT_TRUE((*artifact)->tensors().empty());
-    EXPECT_EQ((*artifact)->weights_files().size(), is_indexed ? 0U : 1U);
-    EXPECT_TRUE(first_error((*artifact)->findings())) << ids((*artifact)->findings());
-  }
-}
-
 TEST(OddWeights, APartWithoutTensorsIsPartOfTheSet) {
   const MadeFolder folder;
   const auto part = [](int number, std::uint64_t tensors) {
@@ -77,27 +59,6 @@ TEST(OddWeights, APartWithoutTensorsIsPartOfTheSet) {
   ASSERT_TRUE(artifact);
   EXPECT_EQ(ids((*artifact)->findings()), "");
   EXPECT_EQ((*artifact)->weights_files(), (std::vector<int>{0, 1}));
-}
-
-TEST(OddWeights, NeitherZipNorPickle) {
-  for (const std::string& content : {std::string(), std::string("PK"), std::string(100, '\7')}) {
-    const MadeFolder folder;
-    folder.put("config.json", "{}");
-    folder.put("pytorch_model.bin", content);
-    EXPECT_EQ(ids_of(folder), "PICKLE_DAMAGED ") << content.size();
-  }
-  const MadeFolder folder;
-  folder.put("config.json", "{}");
-  folder.put("training_args.bin", "anything");
-  EXPECT_EQ(ids_of(folder), "WEIGHTS_ABSENT ");
-}
-
-TEST(OddWeights, AnIndexThatIsNotTakenIsReadAllTheSame) {
-  const MadeFolder folder;
-  folder.put("config.json", "{}");
-  folder.put("model.safetensors", one_tensor());
-  folder.put("model.safetensors.index.json", "{broken");
-  EXPECT_NE(ids_of(folder).find("IDX_JSON"), std::string::npos) << ids_of(folder);
 }
 
 TEST(OddWeights, FilesThatNoLoaderTakes) {
@@ -173,7 +134,8 @@ TEST(OddWeights, ALinkToNothingIsNoNameOfAHub) {
     const auto artifact = open(path.lexically_relative(folder.path().parent_path()).string());
     ASSERT_FALSE(artifact);
     EXPECT_EQ(artifact.error().code, ErrorCode::kMalformed);
-    EXPECT_NE(artifact.error().message.find("LINK_DANGLING"), std::string::npos) << artifact.error().message;
+    EXPECT_NE(artifact.error().message.find("target is missing"), std::string::npos)
+        << artifact.error().message;
   }
   fs::current_path(before);
 }

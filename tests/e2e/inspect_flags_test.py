@@ -112,3 +112,27 @@ def test_smollm2_in_full(run, smollm2):
     assert norm["shape"] == [576] and len(norm["first"]) == len(norm["last"]) == 8
     assert norm["min"] <= norm["mean"] <= norm["max"] and norm["num_nan"] == 0
     assert inspected(run, smollm2, "--compare", smollm2, statuses=[0])["compare"]["same"] is True
+
+
+def test_inspect_and_plan_count_a_folder_alike(run, tmp_path):
+    """Also where a quantizer's own file declares it, or nobody the dtype."""
+    config = {
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 128, "vocab_size": 256,
+        "max_position_embeddings": 1024,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    sizes = set()
+    for declared in (None, {"bits": 4, "group_size": 32}):
+        if declared:
+            (tmp_path / "quantize_config.json").write_text(json.dumps(declared))
+        inspected_document = inspected(run, tmp_path)
+        done = run("plan", str(tmp_path), "--engine", "any", "--gpu", "24GB", "--format", "json")
+        assert done.returncode == 0, done.stderr
+        planned = json.loads(done.stdout)
+        weights = planned["rows"][0]["weights_bytes_per_gpu"]
+        assert weights == inspected_document["weights"]["bytes"]
+        own, other = planned["basis"]["/rows/0/weights_bytes_per_gpu"], inspected_document["basis"]["/weights/bytes"]
+        assert (own["kind"], own["low"], own["high"]) == (other["kind"], other["low"], other["high"])
+        sizes.add(weights)
+    assert len(sizes) == 2

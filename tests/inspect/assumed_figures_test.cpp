@@ -31,6 +31,18 @@ TEST(AssumedFigures, AreTold) {
     EXPECT_NE(told->message.find("vocab_size 32000"), std::string::npos) << told->message;
     EXPECT_FALSE(find(*report, "CFG_NULL"));
   }
+  {
+    // Under another spelling: the file is told about the key that it has.
+    Json spelled = config;
+    spelled.set("padded_vocab_size", nullptr);
+    const HeaderFolder folder(spelled, {});
+    const auto report = inspect(folder.path());
+    ASSERT_TRUE(report);
+    const Finding* told = find(*report, "CFG_NULL");
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->where, "config.json: /padded_vocab_size");
+    EXPECT_FALSE(find(*report, "CFG_DEFAULT"));
+  }
   config.set("vocab_size", nullptr);
   const HeaderFolder folder(config, {});
   const auto report = inspect(folder.path());

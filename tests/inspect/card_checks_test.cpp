@@ -149,6 +149,11 @@ TEST(CardChecks, OtherModelsOfACard) {
   EXPECT_EQ(level(with_card("This model has 405B parameters. Others have 70B parameters.")), "warning");
   EXPECT_EQ(level(with_card("Tiny-2 has 405B parameters. Others have 70B parameters.", "Tiny-2")), "warning");
   EXPECT_EQ(level(with_card("Tiny-2-Large has 405B parameters.", "Tiny-2")), "warning");  // the only one
+  // Its name stands whole somewhere in the sentence, not necessarily where it first begins a word.
+  const std::string others = " has 405B parameters. Others have 70B parameters.";
+  EXPECT_EQ(level(with_card("Tiny-2-Zero came first, Tiny-2" + others, "Tiny-2")), "warning");
+  for (const char* other : {"Tiny-2-Zero", "QTiny-2", "Not-Tiny-2", "Tiny-2.5"})
+    EXPECT_EQ(level(with_card(other + others, "Tiny-2")), "info") << other;
   // The name says the size that the files have (a small llama of 225,856 parameters).
   EXPECT_EQ(level(with_card("A larger one has 405B parameters.", "Tiny-0.2M")), "none");
   EXPECT_EQ(level(with_card("This model has 405B parameters.", "Tiny-0.2M")), "warning");

@@ -94,12 +94,15 @@ TEST(Declarations, TheTypeOfKeysAndValues) {
   // `auto` counts 16 bits whatever the engine's version; the finding tells what engines do.
   EXPECT_EQ(honoured.kv_cache->dtype, DType::kBF16);
   ASSERT_NE(finding_of(honoured, "KV_CACHE_DECLARED"), nullptr);
-  EXPECT_NE(finding_of(honoured, "KV_CACHE_DECLARED")->message.find("takes for auto"), std::string::npos);
+  EXPECT_NE(finding_of(honoured, "KV_CACHE_DECLARED")->message.find("takes for auto: 128 bytes per token"),
+            std::string::npos);
+  EXPECT_NE(finding_of(honoured, "KV_CACHE_DECLARED")->message.find("256 are counted"), std::string::npos);
   Options options;
   options.kv_cache_dtype = "fp8";
   const Report asked = declaring(R"({"quant_method":"compressed-tensors",)" + groups + scheme + "}", options);
   EXPECT_EQ(asked.kv_cache->dtype, DType::kF8E4M3);
   EXPECT_EQ(asked.kv_cache->bytes_per_token, Bytes(4 * 2 * 2 * 8));
+  EXPECT_EQ(finding_of(asked, "KV_CACHE_DECLARED"), nullptr);  // the flag decides, and is counted
   // Other methods' words are not taken.
   const Report other = declaring(R"({"quant_method":"fp8",)" + scheme + "}");
   EXPECT_EQ(other.kv_cache->dtype, DType::kBF16);
@@ -187,6 +190,7 @@ TEST(Declarations, OfAQuantizersOwnFile) {
   for (const auto& [folder, method] : {std::pair(&gptq, "gptq"), std::pair(&awq, "awq")}) {
     const Report report = folder->inspected();
     EXPECT_EQ(report.weights.quantization["method"], Json(method));
+    EXPECT_EQ(report.spec->quantization, method);  // what plan and the engine ask
     EXPECT_EQ(report.weights.quantization["bits"], Json(4));
     EXPECT_EQ(report.weights.quantization["group_size"], Json(32));
     ASSERT_TRUE(report.weights.bytes.has_value());

@@ -17,7 +17,7 @@ namespace {
 std::map<std::string, std::int64_t> causes_of(const Report& report) {
   std::map<std::string, std::int64_t> causes;
   for (const Difference& difference : report.parameters.differences)
-    causes[difference.cause] += difference.parameters;
+    causes[std::string(to_string(difference.cause))] += difference.parameters;
   return causes;
 }
 

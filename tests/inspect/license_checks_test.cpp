@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "tests/inspect/model_folder.h"
+#include "tests/testing/golden.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -106,6 +110,17 @@ TEST(LicenseChecks, AbsentIsToldOfACardOnly) {
   const Report report = bare.inspected();
   EXPECT_EQ(finding_of(report, "LICENSE_MISSING"), nullptr);
   EXPECT_TRUE(license_of(report)["id"].is_null());
+}
+
+// A GGUF file that is silent leaves it to its card.
+TEST(LicenseChecks, TheCardSpeaksForAGguf) {
+  ModelFolder folder;
+  std::ifstream file(testing::data_path("cases/file/alignment_16/a16.gguf"), std::ios::binary);
+  folder.write("model.gguf", std::string(std::istreambuf_iterator<char>(file), {}));
+  folder.write("README.md", "---\nlicense:\n- mit\n- cc-by-nc-4.0\n---\n");
+  const Report report = folder.inspected();
+  EXPECT_EQ(license_of(report)["id"], Json("cc-by-nc-4.0"));
+  EXPECT_NE(finding_of(report, "LICENSE_SEVERAL"), nullptr);
 }
 
 TEST(LicenseChecks, TheCatalogueKnowsItsModels) {

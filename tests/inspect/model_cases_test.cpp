@@ -76,7 +76,7 @@ TEST(ModelCases, Case07ExpertsAreAllResident) {
   EXPECT_EQ(report.parameters.active, 204'480);
   EXPECT_EQ(report.weights.bytes, Bytes(925'056));
   for (const Group& group : report.parameters.by_group)
-    if (group.group == "experts") {
+    if (group.group == model::WeightGroup::kExperts) {
       EXPECT_EQ(group.parameters, 294'912);
     }
 }

@@ -154,5 +154,20 @@ TEST(OtherNames, FaultsAreFaultsStill) {
   EXPECT_TRUE(has(wide.report, "CFG_SHAPE_MISMATCH"));
 }
 
+// A gate's bias corrects a router where experts stand beside it; elsewhere it is half of a feed-forward's.
+TEST(OtherNames, ABiasUnderTheNameOfAGate) {
+  const Json config =
+      *parse_json(R"({"architectures":["NobodysForCausalLM"],"num_hidden_layers":1})", "test");
+  const auto total_with = [&](const Tensors& others) {
+    Tensors tensors{{"layers.0.ffn.gate.weight", "BF16", {8, 4}}, {"layers.0.ffn.gate.bias", "F32", {8}}};
+    tensors.insert(tensors.end(), others.begin(), others.end());
+    const HeaderFolder folder(config, tensors);
+    const auto report = inspect(folder.path());
+    return report ? report->parameters.total.value_or(-1) : -1;
+  };
+  EXPECT_EQ(total_with({{"layers.0.ffn.up.weight", "BF16", {8, 4}}}), 32 + 8 + 32);
+  EXPECT_EQ(total_with({{"layers.0.ffn.experts.0.w1.weight", "BF16", {2, 4}}}), 32 + 8);
+}
+
 }  // namespace
 }  // namespace plimsoll::inspect

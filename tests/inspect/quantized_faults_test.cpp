@@ -205,7 +205,7 @@ TEST(QuantizedFaults, PlainModelsKeepTheirScalesAndTables) {
   EXPECT_EQ(report.parameters.total, 1 + 64 + 32 * 64);
   EXPECT_TRUE(report.weights.quantization.is_null());
   ASSERT_EQ(report.parameters.differences.size(), 1U);
-  EXPECT_EQ(report.parameters.differences[0].cause, "stored_buffers");
+  EXPECT_EQ(report.parameters.differences[0].cause, Cause::kStoredBuffers);
 }
 
 TEST(QuantizedFaults, PredictionLayersStandApart) {

@@ -84,5 +84,73 @@ TEST(SlowInputs, PatternsOfManyStars) {
   EXPECT_EQ(report.files.size(), 2U);
 }
 
+Json many_layers(Json quantization) {
+  Json config = *parse_json(std::string(kSmallLlama), "config.json");
+  config.set("num_hidden_layers", 4096);
+  config.set("quantization_config", std::move(quantization));
+  return config;
+}
+
+Report of_config(const Json& config) {
+  ModelFolder folder;
+  folder.write("config.json", dump(config));
+  return folder.inspected();
+}
+
+// Without files it is the spec's weights that are held against every rule.
+TEST(SlowInputs, ManyGroupsOfModulesForManyLayers) {
+  const auto report_with = [](int num_groups) {
+    Json groups = Json::object({});
+    for (int i = 0; i < num_groups; ++i)
+      groups.set("g" + std::to_string(i),
+                 *parse_json(R"({"targets":["re:.*y)" + std::to_string(i) +
+                                 R"(.*"],"weights":{"num_bits":8,"type":"float","group_size":)" +
+                                 std::to_string(i + 1) + "}}",
+                             ""));
+    return of_config(many_layers(Json::object({{"quant_method", "compressed-tensors"},
+                                               {"format", "float-quantized"},
+                                               {"config_groups", std::move(groups)}})));
+  };
+  const Report many = report_with(1000);
+  EXPECT_EQ(many.weights.bytes, std::nullopt);
+  EXPECT_NE(finding_of(many, "QUANT_MODULES_MANY"), nullptr);
+  const Report more = report_with(2000);  // than rules are read
+  EXPECT_EQ(more.weights.bytes, std::nullopt);
+  EXPECT_NE(finding_of(more, "QUANT_VALUE"), nullptr);
+  const Report few = report_with(4);
+  EXPECT_NE(few.weights.bytes, std::nullopt);
+  EXPECT_EQ(finding_of(few, "QUANT_MODULES_MANY"), nullptr);
+}
+
+TEST(SlowInputs, ManyExpressionsForManyLayers) {
+  Json::Array ignore;
+  for (int i = 0; i < 60'000; ++i) ignore.push_back("re:.*x" + std::to_string(i) + ".*");
+  const Report report = of_config(many_layers(Json::object({{"quant_method", "compressed-tensors"},
+                                                            {"format", "float-quantized"},
+                                                            {"ignore", Json(std::move(ignore))}})));
+  EXPECT_EQ(report.weights.bytes, std::nullopt);
+  EXPECT_NE(finding_of(report, "QUANT_MODULES_MANY"), nullptr);
+  EXPECT_LT(report.findings.size(), 100U);  // one for all expressions that are not read
+}
+
+// As long as they may be: each costs as much as a hundred usual ones.
+TEST(SlowInputs, LongExpressionsForManyLayers) {
+  Json::Array ignore;
+  for (int i = 0; i < 40; ++i) ignore.push_back("re:" + std::to_string(i) + "?" + repeated(".*", 2000));
+  const Report report = of_config(many_layers(Json::object({{"quant_method", "compressed-tensors"},
+                                                            {"format", "float-quantized"},
+                                                            {"ignore", Json(std::move(ignore))}})));
+  EXPECT_EQ(report.weights.bytes, std::nullopt);
+  EXPECT_NE(finding_of(report, "QUANT_MODULES_MANY"), nullptr);
+}
+
+TEST(SlowInputs, ManyBeginningsOfNames) {
+  Json::Array exclude;
+  for (int i = 200'000; i > 0; --i) exclude.push_back("m" + std::to_string(1'000'000 + i) + "*");
+  const Report report = of_config(many_layers(Json::object(
+      {{"quant_method", "modelopt"}, {"quant_algo", "FP8"}, {"exclude_modules", Json(std::move(exclude))}})));
+  EXPECT_EQ(report.files.size(), 1U);
+}
+
 }  // namespace
 }  // namespace plimsoll::inspect

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/json.h"
 #include "facts/facts.h"
 #include "tests/testing/golden.h"
@@ -108,6 +110,79 @@ TEST(QuantizedWeights, StacksOfExpertsAndRaggedGroups) {
   EXPECT_EQ((*tensors)[2].elements, 4);
   const std::vector<std::int64_t> vector{96};
   EXPECT_FALSE(stored_tensors(vector, scheme));
+}
+
+// bitsandbytes writes the kind of its four-bit values into a name and into a text.
+TEST(QuantizedWeights, FourBitStatesNameTheirKind) {
+  for (const auto& [type, ending] : {std::pair("nf4", "weight.quant_state.bitsandbytes__nf4"),
+                                     std::pair("fp4", "weight.quant_state.bitsandbytes__fp4")}) {
+    const Json config = *parse_json(std::string(R"({"quantization_config":{"quant_method":"bitsandbytes",
+        "load_in_4bit":true,"bnb_4bit_quant_type":")") +
+                                        type + "\"}}",
+                                    "config.json");
+    const auto quantization = model::read_quantization(config, {});
+    ASSERT_TRUE(quantization);
+    const std::array<std::int64_t, 2> shape{64, 64};
+    const auto tensors = stored_tensors(shape, *quantization->main_scheme());
+    ASSERT_TRUE(tensors);
+    EXPECT_EQ(tensors->back().ending, ending);
+  }
+}
+
+// Lists of modules by name are looked up, however long; what is tried one by one has to stay within bounds.
+TEST(QuantizedWeights, OfMoreRulesThanCanBeTried) {
+  const auto bytes_with = [](const std::string& before, const std::string& after, int num_names) {
+    Json::Array names;
+    for (int i = 0; i < num_names; ++i) names.push_back(before + std::to_string(i) + after);
+    Json config = *parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":64,
+        "num_hidden_layers":1024,"num_attention_heads":8,"num_key_value_heads":2,"intermediate_size":128,
+        "vocab_size":320,"max_position_embeddings":2048,"torch_dtype":"bfloat16"})",
+                              "config.json");
+    config.set("quantization_config",
+               Json::object({{"quant_method", "fp8"}, {"modules_to_not_convert", Json(std::move(names))}}));
+    const auto checkpoint =
+        stored_checkpoint(*model::read_spec(config, "config.json"), model::read_quantization(config, {}));
+    return checkpoint ? checkpoint->bytes.value : -1;
+  };
+  const std::int64_t none = bytes_with("model.layers.0.x", "", 1000);
+  EXPECT_EQ(none, -1);  // no name of the list is one of the model's
+  const std::int64_t some = bytes_with("model.layers.", ".self_attn.q_proj", 1000);
+  EXPECT_GT(some, 0);
+  EXPECT_EQ(bytes_with("re:.*layers.", ".self_attn.q_proj", 1000), -1);
+}
+
+// auto-round's mixed models: every module by name, bits in turns.
+TEST(QuantizedWeights, ModulesByNameWithBitsInTurns) {
+  Json modules = Json::object({});
+  for (int i = 0; i < 6000; ++i)
+    modules.set("model.layers." + std::to_string(i) + ".mlp.up_proj",
+                Json::object({{"bits", i % 2 ? 8 : 4}, {"group_size", 32}}));
+  Json config = Json::object({});
+  config.set("quantization_config", Json::object({{"quant_method", "auto-round"},
+                                                  {"bits", 2},
+                                                  {"group_size", 128},
+                                                  {"extra_config", std::move(modules)}}));
+  const auto quantization = model::read_quantization(config, {});
+  ASSERT_TRUE(quantization);
+  EXPECT_TRUE(quantization->faults.empty());
+  EXPECT_TRUE(quantization->can_answer(100'000));
+  EXPECT_EQ(quantization->scheme_of("model.layers.4998.mlp.up_proj")->bits, 4);
+  EXPECT_EQ(quantization->scheme_of("model.layers.4999.mlp.up_proj")->bits, 8);
+  EXPECT_EQ(quantization->scheme_of("model.layers.4999.mlp.down_proj")->bits, 2);
+}
+
+TEST(QuantizedWeights, InThirtyTwoBitsWhereNoDtypeIsNamed) {
+  Json config = *parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":64,
+      "num_hidden_layers":2,"num_attention_heads":8,"num_key_value_heads":2,"intermediate_size":128,
+      "vocab_size":320})",
+                            "config.json");
+  const auto spec = model::read_spec(config, "config.json");
+  ASSERT_TRUE(spec);
+  const auto least = stored_checkpoint(*spec, std::nullopt);
+  ASSERT_TRUE(least);
+  EXPECT_EQ(most_checkpoint_bytes(*spec, std::nullopt), least->bytes * 2);
+  config.set("torch_dtype", "bfloat16");
+  EXPECT_EQ(most_checkpoint_bytes(*model::read_spec(config, "config.json"), std::nullopt), std::nullopt);
 }
 
 }  // namespace

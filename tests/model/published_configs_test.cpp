@@ -135,7 +135,10 @@ Json alone(Json config, const std::string& key) {
     find_key(config, other, above, places);
     for (const auto& place : places) config = with_value(config, place, 0, Json());
   }
-  if (key == "max_window_layers") config.set("use_sliding_window", true), config.set("sliding_window", 4096);
+  if (key == "max_window_layers") {
+    config.set("use_sliding_window", true);
+    config.set("sliding_window", 4096);
+  }
   return config;
 }
 

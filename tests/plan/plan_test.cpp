@@ -285,7 +285,7 @@ TEST(EngineAny, TakesTheLengthThatVllmTakes) {
   Model model;
   model.source = "made";
   model.spec = *model::read_spec(*config, "config.json");
-  read_declared(*config, {}, model);
+  read_declared(*config, std::nullopt, model);
   for (const auto& [engine, length] : {std::pair("any", 2048), std::pair("plimsoll", 8192)}) {
     Request request;
     request.engine = *facts::parse_engine(engine);
@@ -297,6 +297,26 @@ TEST(EngineAny, TakesTheLengthThatVllmTakes) {
   }
 }
 
+// A declaration with more patterns than can be held against the weights: no figure, and no waiting for one.
+TEST(EngineAny, RefusesMoreRulesThanCanBeTried) {
+  const auto declared_with = [](int num_patterns) {
+    Json::Array ignore;
+    for (int i = 0; i < num_patterns; ++i) ignore.push_back("re:.*lm_head" + std::to_string(i) + ".*");
+    Json config = *parse_json(
+        R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":64,
+        "num_hidden_layers":4096,"num_attention_heads":8,"num_key_value_heads":2,"intermediate_size":128,
+        "vocab_size":320,"max_position_embeddings":2048,"torch_dtype":"bfloat16"})",
+        "config.json");
+    config.set("quantization_config",
+               Json::object({{"quant_method", "fp8"}, {"ignored_layers", Json(std::move(ignore))}}));
+    Model model;
+    model.spec = *model::read_spec(config, "config.json");
+    read_declared(config, model::read_quantization(config, {}), model);
+    return model.declared_weights;
+  };
+  EXPECT_EQ(declared_with(1000), std::nullopt);
+}
+
 // One formula: what inspect prints for a config alone is what plan counts with.
 TEST(EngineAny, CountsAPlainCheckpointAsInspectDoes) {
   const Model model = catalogued("meta-llama/Llama-3.1-8B");
@@ -306,6 +326,34 @@ TEST(EngineAny, CountsAPlainCheckpointAsInspectDoes) {
   // Corrections of routers are kept in f32 whatever the model's type is.
   const Model mixture = catalogued("moonshotai/Kimi-K2-Instruct");
   EXPECT_EQ(mixture.declared_weights.has_value(), true);
+}
+
+// As inspect does: 16 bits are counted, and nobody knows that they are not 32.
+TEST(EngineAny, ADtypeThatNobodyNames) {
+  for (const char* quantization : {"", R"(,"quantization_config":{"quant_method":"fp8"})"}) {
+    const Json config = *parse_json(
+        std::string(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":64,
+        "num_hidden_layers":4,"num_attention_heads":8,"num_key_value_heads":2,"intermediate_size":128,
+        "vocab_size":320,"max_position_embeddings":2048)") +
+            quantization + "}",
+        "config.json");
+    Model model;
+    model.source = "made";
+    model.spec = *model::read_spec(config, "config.json");
+    read_declared(config, model::read_quantization(config, {}), model);
+    ASSERT_TRUE(model.most_declared) << quantization;
+    Request request;
+    request.engine = *facts::parse_engine("any");
+    request.models.push_back(model);
+    request.targets.push_back(*parse_target("24GB"));
+    const Json document = to_json(*make_plan(request));
+    const Json& row = document["rows"].items()[0];
+    EXPECT_NE(finding_of(row, "DTYPE_ASSUMED"), nullptr) << quantization;
+    const Json& basis = document["basis"]["/rows/0/weights_bytes_per_gpu"];
+    EXPECT_EQ(basis["kind"], Json("assumed"));
+    EXPECT_EQ(basis["low"].as_double(), row["weights_bytes_per_gpu"].as_double());
+    EXPECT_EQ(basis["high"].as_double(), static_cast<double>(model.most_declared->value));
+  }
 }
 
 }  // namespace

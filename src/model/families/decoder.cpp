@@ -33,11 +33,21 @@ Activation read_activation(KeyReader& keys) {
   return Activation::kOther;
 }
 
+// The spelling under which the config has null for a key; the key itself where it has none.
+std::string_view spelling_with_null(const KeyReader& keys, std::string_view key) {
+  if (!keys.contains(key))
+    for (const std::string_view other : other_spellings(key))
+      if (keys.contains(other)) return other;
+  return key;
+}
+
 // What counts most, where the config does not say it and the class's own figure stands for it.
 void note_assumed(const KeyReader& keys, const DecoderDefaults& defaults, ModelSpec& spec) {
   const Attention& attention = std::get<Attention>(spec.layers.front().mixer);
   const auto note = [&](std::string_view key, std::int64_t value) {
-    if (!keys.has(key)) spec.assumed.push_back({std::string(key), value, keys.contains(key)});
+    if (keys.has(key)) return;
+    const std::string_view spelled = spelling_with_null(keys, key);
+    spec.assumed.push_back({std::string(spelled), value, keys.contains(spelled)});
   };
   note("num_hidden_layers", static_cast<std::int64_t>(spec.layers.size()));
   note("hidden_size", spec.hidden_size);
