@@ -48,6 +48,32 @@ bool opens_with_global(std::string_view text) {
   return name(1, module_end) && name(module_end + 1, text.find('\n', module_end + 1));
 }
 
+// A header's length, or a magic with its version, has a byte that no text has among the first eight.
+bool looks_like_text(std::string_view text) {
+  return text.size() >= 8 && std::all_of(text.begin(), text.begin() + 8, [](char c) {
+           return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
+         });
+}
+
+bool looks_like_safetensors(std::string_view text) {
+  constexpr std::string_view kLengthEnd("\0\0\0\0", 4);  // a header has less than 4 GiB
+  return text.size() > 8 && text[8] == '{' && text.substr(4, 4) == kLengthEnd;
+}
+
+// What lies under the name of a safetensors or GGUF file, where it is neither; empty when it may be one.
+std::string other_content(std::string_view text, std::string_view path) {
+  const bool is_gguf_name = path.ends_with(".gguf");
+  if (!is_gguf_name && !path.ends_with(".safetensors")) return {};
+  if (!is_gguf_name && text.starts_with("GGUF")) return "this is a GGUF file under another name";
+  if (is_gguf_name && looks_like_safetensors(text)) return "this is a safetensors file under another name";
+  if (!looks_like_text(text) || text.starts_with("GGUF")) return {};
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+  const std::string_view line = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  return fmt::format("this is {} (\"{}\"), not weights: the server answered with an error",
+                     text.starts_with('{') ? "JSON" : "text", line.substr(0, 60));
+}
+
 bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](auto ending) { return text.ends_with(ending); });
 }
@@ -130,6 +156,11 @@ std::optional<Finding> foreign_content(std::span<const std::byte> bytes, std::st
     finding.message =
         "this is a Python pickle under the name of a weights file; it is refused, never unpickled";
     finding.fix = "get the safetensors files of this model";
+    return finding;
+  }
+  if (std::string what = other_content(text, path); !what.empty()) {
+    if (what.ends_with("another name")) finding.fix = "give the file the ending of what it is";
+    finding.message = std::move(what);
     return finding;
   }
   return std::nullopt;

@@ -92,7 +92,9 @@ class StoreReader {
   void add(std::string id, std::string where, std::string message, FindingLevel level = FindingLevel::kError,
            FindingKind kind = FindingKind::kMalformed) {
     parts_.findings.push_back({std::move(id), level, kind, std::move(where), std::move(message),
-                               level == FindingLevel::kError ? "pull the model again" : ""});
+                               level == FindingLevel::kError
+                                   ? "pull the model again"
+                                   : "use an engine that reads it where it is needed"});
   }
 
   void read_layers(const Json& manifest) {

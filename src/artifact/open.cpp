@@ -106,7 +106,8 @@ void note_empty(ArtifactParts& parts) {
   const bool is_faulty =
       std::any_of(parts.findings.begin(), parts.findings.end(),
                   [](const Finding& finding) { return finding.level == FindingLevel::kError; });
-  if (parts.form != Form::kSafetensors || !parts.tensors.empty() || is_faulty) return;
+  const bool has_weights = parts.form == Form::kSafetensors || parts.form == Form::kGguf;
+  if (!has_weights || !parts.tensors.empty() || is_faulty) return;
   const auto file = std::find_if(parts.files.begin(), parts.files.end(), [](const File& f) {
     return f.role == FileRole::kWeights || f.role == FileRole::kIndex;
   });
@@ -145,7 +146,8 @@ void note_missing(ArtifactParts& parts) {
       });
   if (parts.form == Form::kConfigOnly && !has_weights_finding)
     add(parts, "WEIGHTS_ABSENT", kInfo, FindingKind::kCheckFailed, "config.json",
-        "there are no weights here; sizes are computed from the config");
+        "there are no weights here; sizes are computed from the config",
+        "download the weights, or give org/name, to have the stored sizes");
 }
 
 }  // namespace
@@ -164,7 +166,7 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
         "download the file again");
   for (const std::string& link : listing.outside)
     add(parts, "LINK_OUTSIDE", FindingLevel::kInfo, FindingKind::kCheckFailed, link,
-        "this link leads out of the model folder");
+        "this link leads out of the model folder", "copy the file itself when the folder is to be moved");
   for (const auto& [path, kind] : listing.no_files)
     add(parts, "FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
         fmt::format("this is {} under the name of a file that loaders read", kind),
@@ -228,6 +230,7 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
   const std::string name = fs::path(model).filename().string();
   if (name.ends_with(".gguf") || opens_with_gguf_magic(model)) {
     read_lone_gguf(model, parts);
+    note_empty(parts);
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
   parts.files.push_back({name, Bytes(size), role_of(name)});
@@ -259,6 +262,9 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
   if (!file.value.is_object())
     return fail(ErrorCode::kMalformed, "opening a model: the file holds JSON, but not an object", model,
                 kTaken);
+  if (file.value["weight_map"].is_object() && !file.value.contains("architectures"))
+    return fail(ErrorCode::kMalformed, "opening a model: this is an index of shards, not a config", model,
+                "give the folder that it lies in");
   parts.form = Form::kConfigOnly;
   parts.files.front().role = FileRole::kConfig;
   take_config(std::move(file), name, parts);

@@ -71,49 +71,59 @@ bool is_model_name(std::string_view name) {
   return shard_name(name).has_value();
 }
 
-bool is_adapter_name(std::string_view name) {
-  return name.starts_with("adapter");
+// What is trained on top of a model, or left of training it.
+bool goes_with_model(std::string_view name) {
+  for (const std::string_view start : {"adapter", "optimizer", "scheduler", "training"})
+    if (name.starts_with(start)) return true;
+  return false;
+}
+
+// Weights of other names or kinds beside the set, which loaders pass over.
+void note_extra(const std::vector<std::string>& extra, ArtifactParts& parts) {
+  if (extra.empty()) return;
+  constexpr std::size_t kShown = 5;
+  parts.findings.push_back(
+      {"WEIGHTS_EXTRA", FindingLevel::kInfo, FindingKind::kCheckFailed, extra.front(),
+       fmt::format(
+           "{} weights files beside the model's are taken by no loader, and are not counted: {}{}",
+           extra.size(),
+           fmt::join(extra.begin(),
+                     extra.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, extra.size())), ", "),
+           extra.size() > kShown ? ", ..." : ""),
+       "name the file itself as the model if it is meant"});
 }
 
 // The same weights again: another split, another maker's names, or copies in folders below.
-void note_other_sets(const std::vector<std::string>& taken, bool has_index, ArtifactParts& parts) {
+void note_other_sets(const std::vector<std::string>& taken, ArtifactParts& parts) {
   const auto tell = [&](const std::string& where, const std::string& what) {
-    parts.findings.push_back({"WEIGHTS_DUPLICATE_SET",
-                              FindingLevel::kInfo,
-                              FindingKind::kCheckFailed,
-                              where,
+    parts.findings.push_back({"WEIGHTS_DUPLICATE_SET", FindingLevel::kInfo, FindingKind::kCheckFailed, where,
                               fmt::format("{} not part of the set that loaders take ({}); not counted", what,
                                           taken.empty() ? std::string("none") : taken.front()),
-                              {}});
+                              "leave the other set out of downloads: it is not needed"});
   };
   struct Below {
     std::size_t files = 0;
     std::int64_t bytes = 0;
   };
   std::map<std::string, Below> folders;
+  std::vector<std::string> extra;
   for (const File& file : parts.files) {
+    const bool is_gguf = file.path.ends_with(".gguf") && file.path.find('/') == std::string::npos;
+    if (is_gguf) extra.push_back(file.path);
     if (!file.path.ends_with(kEnding)) continue;
     if (const std::size_t slash = file.path.find('/'); slash != std::string::npos) {
       if (std::binary_search(taken.begin(), taken.end(), file.path)) continue;  // the index names it
       Below& below = folders[file.path.substr(0, slash)];
       ++below.files;
       below.bytes = checked_sum(below.bytes, file.bytes.value).value_or(below.bytes);
-    } else if (std::binary_search(taken.begin(), taken.end(), file.path) || is_adapter_name(file.path)) {
-      continue;
-    } else if (is_model_name(file.path)) {
-      tell(file.path, fmt::format("{} with {} bytes is", file.path, file.bytes.value));
-    } else if (!has_index && !file.path.starts_with('.')) {
-      parts.findings.push_back(
-          {"WEIGHTS_BESIDE",
-           FindingLevel::kInfo,
-           FindingKind::kCheckFailed,
-           file.path,
-           fmt::format("{} with {} bytes is not counted: transformers takes {}, while vLLM reads every "
-                       ".safetensors file that no index leaves out",
-                       file.path, file.bytes.value, taken.empty() ? std::string("none") : taken.front()),
-           {}});
+    } else if (!std::binary_search(taken.begin(), taken.end(), file.path)) {
+      if (is_model_name(file.path))
+        tell(file.path, fmt::format("{} with {} bytes is", file.path, file.bytes.value));
+      else if (!goes_with_model(file.path))
+        extra.push_back(file.path);
     }
   }
+  note_extra(extra, parts);
   for (const auto& [folder, below] : folders)
     tell(folder, fmt::format("{} files with {} bytes in {}/ are", below.files, below.bytes, folder));
 }
@@ -204,8 +214,7 @@ void read_safetensors_set(const WeightSet& set, ArtifactParts& parts) {
   else
     read_all(taken, parts);
   note_names(set, taken, parts);
-  if (!set.has_index_beside)
-    note_other_sets(taken, !set.index.empty(), parts);  // else it is told that there are two
+  if (!set.has_index_beside) note_other_sets(taken, parts);  // else it is told that there are two
 }
 
 }  // namespace

@@ -80,6 +80,20 @@ Names python_files(const artifact::Artifact& artifact) {
   return files;
 }
 
+// Pipelines of a model's own are code, too: {"task": {"impl": "file.Class"}}.
+void check_pipelines(const Subject& subject, Findings& findings) {
+  Names references;
+  for (const auto& [task, pipeline] : subject.artifact.config()["custom_pipelines"].members())
+    add_references(pipeline["impl"], references);
+  if (!references.empty())
+    add_check(
+        findings, "REMOTE_CODE", FindingLevel::kWarning, subject.config_file + ": /custom_pipelines",
+        fmt::format("custom_pipelines names {}, which transformers runs only with trust_remote_code; it "
+                    "is not run here",
+                    names_list(references)),
+        "read that code before you trust it, or use a revision without it");
+}
+
 }  // namespace
 
 void check_code(const Subject& subject, Report& report) {
@@ -88,6 +102,7 @@ void check_code(const Subject& subject, Report& report) {
   const Names files = python_files(subject.artifact);
   const bool is_known = is_native(report);
   bool has_map = false;
+  check_pipelines(subject, findings);
   for (const Place& place : places_of(subject)) {
     Names references, missing;
     for (const auto& [name, value] : (*place.config)["auto_map"].members()) add_references(value, references);

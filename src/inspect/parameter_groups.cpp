@@ -60,7 +60,7 @@ Parts::Parts(const std::optional<model::ModelSpec>& spec, std::span<const model:
   for (const model::TensorKind& kind : kinds)
     if (const std::size_t at = kind.pattern.find("ffn.experts."); at != std::string::npos)
       above_experts_.insert(kind.pattern.substr(0, at + std::string_view("ffn.").size()));
-  if (!spec || !spec->has_file_names) return;
+  if (!spec) return;
   for (const model::Weight& weight : spec->weights) {
     std::string name = weight.hf_name;
     for (std::size_t at = name.find("{}"); at != std::string::npos; at = name.find("{}"))
@@ -70,9 +70,21 @@ Parts::Parts(const std::optional<model::ModelSpec>& spec, std::span<const model:
   }
 }
 
-const Parts::Known* Parts::find(const std::string& name) const {
+const Parts::Known* Parts::find_exactly(const std::string& name) const {
   const auto at = known_.find(name);
   return at == known_.end() ? nullptr : &at->second;
+}
+
+// Wrappers put a word of theirs before the language model's names or after "model."; files of a model without
+// its head leave "model." out.
+const Parts::Known* Parts::find(const std::string& name) const {
+  if (const Known* known = find_exactly(name)) return known;
+  std::string plain = name;
+  for (const std::string_view word : {"language_model.", "text_model."})
+    if (const std::size_t at = plain.find(word); at == 0 || at == std::string_view("model.").size())
+      plain.erase(at, word.size());
+  const Known* known = plain == name ? nullptr : find_exactly(plain);
+  return known || plain.starts_with("model.") ? known : find_exactly("model." + plain);
 }
 
 WeightGroup Parts::group_of(const model::TensorKind& kind, const std::string& module) const {

@@ -145,6 +145,7 @@ class TemplateTrial {
     Trial trial;
     const auto chat = parse(text);
     if (!chat) return trial;
+    add_internals(text);
     const auto plain = render(artifact_, *chat, {message("user", "Hello")});
     if (!plain) {
       add_failure(plain.error());
@@ -174,12 +175,27 @@ class TemplateTrial {
     return nullptr;
   }
 
+  // Where a sandbox gives nothing for them the template renders all the same, elsewhere it runs code.
+  void add_internals(std::string_view text) {
+    for (const char* word : {"__class__", "__globals__", "__subclasses__", "__mro__", "__base__", "__bases__",
+                             "__init__", "__builtins__", "__import__", "__dict__", "__getattribute__",
+                             "__code__", "__self__", "__func__", "__reduce__"})
+      if (text.find(word) != std::string_view::npos && !is_unsafe_told_) {
+        is_unsafe_told_ = true;
+        add("TMPL_UNSAFE", FindingLevel::kWarning,
+            fmt::format("the template names {}, an internal of Python; nothing runs here", word),
+            "do not trust this template");
+      }
+  }
+
   void add_failure(const text::TemplateError& error) {
     const std::string what =
         fmt::format("rendering one user message ends with {}: {}", error.type, error.message);
     if (error.type == "LimitError" || error.type == "OverflowError" || error.type == "MemoryError")
       add("TMPL_LIMIT", FindingLevel::kWarning, "a limit stops the template; " + what,
           "use another template");
+    else if (error.type == "SecurityError" && is_unsafe_told_)
+      return;
     else if (error.type == "SecurityError")
       add("TMPL_UNSAFE", FindingLevel::kWarning, "the template reaches for internals; nothing runs; " + what,
           "do not trust this template");
@@ -213,6 +229,7 @@ class TemplateTrial {
   const artifact::Artifact& artifact_;
   const std::string& file_;
   Findings& findings_;
+  bool is_unsafe_told_ = false;
 };
 
 const std::string* named(const std::vector<Source>& sources, std::string_view name) {

@@ -195,6 +195,22 @@ TEST(Gguf, TensorsThatCannotBe) {
   EXPECT_EQ(of(gguf_tensor("t", {31}, 2, 0)), "GGUF_BLOCK ");
   EXPECT_EQ(of(gguf_tensor("t", {128}, 0, 0)), "GGUF_TRUNCATED ");
   EXPECT_EQ(of(gguf_tensor("\xff", {8}, 0, 0)), "GGUF_NAME ");
+  EXPECT_EQ(of(gguf_tensor(std::string(63, 'n'), {8}, 0, 0)), "");
+  EXPECT_EQ(of(gguf_tensor(std::string(64, 'n'), {8}, 0, 0)), "GGUF_NAME ");  // ggml keeps 63
+}
+
+// llama.cpp takes tensors only in the list's order, one behind the other.
+TEST(Gguf, TensorsFollowOneAnother) {
+  const auto of = [](std::uint64_t first, std::uint64_t second, std::uint64_t third) {
+    const std::string list =
+        gguf_tensor("a", {8}, 0, first) + gguf_tensor("b", {8}, 0, second) + gguf_tensor("c", {8}, 0, third);
+    return ids(read(gguf_file(gguf_start(3, 0) + list, std::string(256, '\0')))->findings);
+  };
+  EXPECT_EQ(of(0, 32, 64), "");
+  EXPECT_EQ(of(0, 32, 96), "GGUF_OFFSET ");
+  EXPECT_EQ(of(32, 64, 96), "GGUF_OFFSET ");
+  EXPECT_EQ(of(0, 64, 32), "GGUF_OFFSET ");
+  EXPECT_EQ(of(0, 0, 64), "GGUF_OVERLAP ");
 }
 
 TEST(Gguf, HeaderWithoutItsData) {

@@ -202,7 +202,7 @@ TEST(Variants, OddNamesAreAllReadAndTold) {
   const auto other = open(folder.path().string());
   ASSERT_TRUE(other);
   EXPECT_EQ((*other)->tensors().size(), 1U);
-  EXPECT_EQ(ids((*other)->findings()), "WEIGHTS_BESIDE WEIGHTS_BESIDE ");
+  EXPECT_EQ(ids((*other)->findings()), "WEIGHTS_EXTRA ");
 }
 
 TEST(Variants, AnAdapterIsNoModel) {

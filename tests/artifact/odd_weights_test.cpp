@@ -3,6 +3,7 @@
 // only blocks have. Folders that do not keep what their names promise: hostile_folders_test.cpp.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -60,6 +61,23 @@ TEST(OddWeights, APartWithoutTensorsIsPartOfTheSet) {
   EXPECT_EQ((*artifact)->weights_files(), (std::vector<int>{0, 1}));
 }
 
+TEST(OddWeights, FilesThatNoLoaderTakes) {
+  const MadeFolder folder;
+  folder.put("config.json", "{}");
+  folder.put("model.safetensors", one_tensor());
+  EXPECT_EQ(ids_of(folder).find("WEIGHTS_EXTRA"), std::string::npos);
+  folder.put("extra.safetensors", one_tensor());
+  folder.put("model-q4_0.gguf", small_gguf(0, 32, std::string(128, '\0')));
+  const auto artifact = open(folder.path().string());
+  ASSERT_TRUE(artifact);
+  const auto& findings = (*artifact)->findings();
+  const auto told = std::find_if(findings.begin(), findings.end(),
+                                 [](const Finding& finding) { return finding.id == "WEIGHTS_EXTRA"; });
+  ASSERT_NE(told, findings.end());
+  EXPECT_NE(told->message.find("2 weights files"), std::string::npos) << told->message;
+  EXPECT_NE(told->message.find("extra.safetensors, model-q4_0.gguf"), std::string::npos) << told->message;
+}
+
 TEST(OddWeights, EndingsInCapitals) {
   for (const char* name : {"MODEL.SAFETENSORS", "m.GGUF", "model.Safetensors"}) {
     const MadeFolder folder;
@@ -67,6 +85,27 @@ TEST(OddWeights, EndingsInCapitals) {
     folder.put(name, one_tensor());
     EXPECT_NE(ids_of(folder).find("WEIGHTS_NAME"), std::string::npos) << name;
   }
+}
+
+// What a server answers instead of a file, and files under the ending of another kind.
+TEST(OddWeights, OtherContentUnderAWeightsName) {
+  for (const char* name : {"model.safetensors", "model.gguf"})
+    for (const char* text :
+         {R"({"error":"Entry not found"})", "\n { \"error\": 1 }", "Invalid username or password.",
+          "<html><body>", "        ", "Access denied\n\xff"}) {
+      const MadeFolder folder;
+      folder.put(name, text);
+      EXPECT_NE(ids_of(folder).find("NOT_WEIGHTS "), std::string::npos) << name << text;
+    }
+  const MadeFolder turned;
+  turned.put("model.safetensors", small_gguf(0, 32, std::string(128, '\0')));
+  EXPECT_NE(ids_of(turned).find("NOT_WEIGHTS "), std::string::npos);
+  const MadeFolder returned;
+  returned.put("model.gguf", one_tensor());
+  EXPECT_NE(ids_of(returned).find("NOT_WEIGHTS "), std::string::npos);
+  const MadeFolder sound;
+  sound.put("model.safetensors", one_tensor());
+  EXPECT_EQ(ids_of(sound).find("NOT_WEIGHTS "), std::string::npos);
 }
 
 TEST(OddWeights, AGgufIsKnownByItsContent) {

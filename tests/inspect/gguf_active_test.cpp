@@ -11,7 +11,7 @@
 namespace plimsoll::inspect {
 namespace {
 
-constexpr std::uint32_t kText = 8, kUint32 = 4, kF32 = 0;
+constexpr std::uint32_t kText = 8, kArray = 9, kUint32 = 4, kF32 = 0;
 
 struct Part {
   const char* name;
@@ -50,6 +50,43 @@ Json llama_cpp(const Report& report) {
 
 const Part kEmbedding{"token_embd.weight", {8, 32}};
 const Part kQuery{"blk.0.attn_q.weight", {8, 8}};
+
+// The checks of a config hold for the same facts in a GGUF's keys.
+TEST(GgufChecks, TokensEndsAndHeads) {
+  const auto text_key = [](const char* key, const char* value) {
+    return testing::gguf_key(key, kText, testing::gguf_string(value));
+  };
+  const auto file = [&](std::uint32_t num_keys, const std::string& keys) {
+    return testing::gguf_file(
+        testing::gguf_start(1, num_keys) + keys + testing::gguf_tensor("token_embd.weight", {8, 2}, kF32, 0),
+        std::string(64, '\0'));
+  };
+  const std::string llama = text_key("general.architecture", "llama");
+  EXPECT_NE(finding_of(inspected(file(1, llama)), "TOK_MISSING"), nullptr);
+  EXPECT_EQ(finding_of(inspected(file(2, llama + text_key("tokenizer.ggml.model", "none"))), "TOK_MISSING"),
+            nullptr);
+  EXPECT_EQ(finding_of(inspected(file(1, text_key("general.architecture", "clip"))), "TOK_MISSING"), nullptr);
+  const std::string tokens = testing::gguf_key(
+      "tokenizer.ggml.tokens", kArray,
+      testing::le32(kText) + testing::le64(2) + testing::gguf_string("a") + testing::gguf_string("b"));
+  const auto with_end = [&](std::uint32_t id) {
+    return inspected(file(
+        3, llama + tokens + testing::gguf_key("tokenizer.ggml.eos_token_id", kUint32, testing::le32(id))));
+  };
+  EXPECT_EQ(finding_of(with_end(1), "TOK_MISSING"), nullptr);
+  EXPECT_EQ(finding_of(with_end(1), "EOS_RANGE"), nullptr);
+  ASSERT_NE(finding_of(with_end(2), "EOS_RANGE"), nullptr);
+  EXPECT_EQ(finding_of(with_end(2), "EOS_RANGE")->where, "m.gguf: tokenizer.ggml.eos_token_id");
+  const Report heads = inspected(gguf_of("llama", {kEmbedding},
+                                         {{"block_count", 1},
+                                          {"embedding_length", 12},
+                                          {"feed_forward_length", 8},
+                                          {"attention.head_count", 3},
+                                          {"attention.head_count_kv", 2}}));
+  EXPECT_NE(finding_of(heads, "CFG_KV_HEADS"), nullptr);
+  EXPECT_EQ(finding_of(heads, "CFG_VALUE"), nullptr);
+  EXPECT_NE(finding_of(inspected(gguf_of("llama", {}, {})), "WEIGHTS_EMPTY"), nullptr);
+}
 
 TEST(GgufActive, AllOfADenseFile) {
   const Report report = inspected(
