@@ -51,10 +51,10 @@ void read_shards_by_name(const std::vector<std::string>& names, ArtifactParts& p
   const std::string where = names.front();
   if (absent.empty())
     parts.findings.push_back({"IDX_MISSING", FindingLevel::kWarning, FindingKind::kCheckFailed, where,
-                              fmt::format("no {}; {} found by {} and complete", kIndex,
+                              fmt::format("no {}; {} found by {} complete", kIndex,
                                           first->count == 1 ? "the one shard was"
                                                             : fmt::format("the {} shards were", first->count),
-                                          first->count == 1 ? "its name" : "their names"),
+                                          first->count == 1 ? "its name and is" : "their names and are"),
                               "transformers needs the index; vLLM does not"});
   else
     parts.findings.push_back({"IDX_MISSING", FindingLevel::kError, FindingKind::kMalformed, where,
