@@ -198,6 +198,11 @@ Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
     spec.model_type = family.model_type;
     return spec;
   }
+  if (*architecture == "clip")
+    return fail(
+        ErrorCode::kUnsupported,
+        "reading the model: this is the projector of a vision or audio encoder (mmproj), no language model",
+        source + ": general.architecture", "give the GGUF file of the model that it goes with");
   if (!is_gguf_architecture(*architecture)) return unknown(*architecture, source + ": general.architecture");
   KeyReader keys = KeyReader::of_gguf(artifact.config(), source, *architecture);
   ModelSpec spec = read_any_gguf(keys, artifact, *architecture);
