@@ -69,6 +69,40 @@ TEST(QuantizedWeights, WhatBitsandbytesLeaves) {
   EXPECT_GT(schemes(gpt_oss, "q_proj"), 0);
 }
 
+// In a wrapper the lists name modules as its files do. Source: the hub's count of nvidia's checkpoint.
+TEST(QuantizedWeights, ListsOfAWrappersModules) {
+  const auto config = facts::catalogue_config("nvidia/Gemma-4-26B-A4B-NVFP4");
+  ASSERT_TRUE(config);
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  const auto checkpoint = stored_checkpoint(*spec, model::read_quantization(*config, Json()));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->packed, 14'386'941'232 - 25'805'933'872);
+}
+
+// Modules of a wrapper by the two names in use; others are not guessed.
+TEST(QuantizedWeights, NamesOfAWrappersModules) {
+  const auto bytes_with = [](const char* ignore) -> std::int64_t {
+    Json config = *parse_json(R"({"architectures":["Qwen3_5ForConditionalGeneration"],"model_type":"qwen3_5",
+        "text_config":{"model_type":"qwen3_5_text","hidden_size":64,"intermediate_size":128,
+        "num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,"num_hidden_layers":2,"vocab_size":320,
+        "layer_types":["full_attention","full_attention"]}})",
+                              "config.json");
+    config.set("quantization_config", Json::object({{"quant_method", "modelopt"},
+                                                    {"quant_algo", "NVFP4"},
+                                                    {"ignore", Json(Json::Array{ignore})}}));
+    const auto spec = model::read_spec(config, "config.json");
+    EXPECT_TRUE(spec) << spec.error().describe();
+    const auto checkpoint = stored_checkpoint(*spec, model::read_quantization(config, Json()));
+    return checkpoint ? checkpoint->bytes.value : -1;
+  };
+  const std::int64_t one = bytes_with("model.language_model.layers.0.self_attn*");
+  EXPECT_GT(one, 0);
+  EXPECT_EQ(bytes_with("language_model.model.layers.0.self_attn*"), one);
+  EXPECT_GT(bytes_with("model.language_model.layers.*.self_attn*"), one);
+  EXPECT_EQ(bytes_with("nobody.layers.0.self_attn*"), -1);
+}
+
 // MLX takes embeddings and the head too: two bytes of scale and two of bias for each group.
 TEST(QuantizedWeights, Mlx) {
   const auto config = parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama",
