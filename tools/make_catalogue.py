@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/facts/catalogue_table.cpp from a folder of configs and a table of their sources.
 
-usage: make_catalogue.py CONFIGS_FOLDER OUTPUT
+usage: make_catalogue.py CONFIGS_FOLDER OUTPUT DAY
 
 CONFIGS_FOLDER holds ORG__NAME/config.json and models_truth.tsv (columns model, kind, source, truth_use, params_hub…);
 rows whose kind is `published` or `mapped` are taken. Only values that decide structure, memory and context are kept,
-and the hub's total of parameters where the table trusts it.
+and the hub's total of parameters where the table trusts it. DAY (2026-11-29) is when the configs were read: it stands
+in every row's source.
 """
 import csv
 import json
@@ -30,9 +31,6 @@ MEANT_NULLS = {"sliding_window", "num_key_value_heads", "head_dim", "q_lora_rank
 # Rows of these uses have a hub total that can be believed.
 TRUSTED_TOTALS = {"exact", "hub_differs_for_a_cause"}
 WIDTH = 112
-
-
-READ_ON = "2026-11-29"  # the day on which models_truth.tsv was written
 
 
 def kept(value):
@@ -66,7 +64,7 @@ def hub_parameters(row: dict) -> int:
     return int(row[column] or 0) if row["truth_use"] in TRUSTED_TOTALS else 0
 
 
-def source_of(row: dict) -> str:
+def source_of(row: dict, day: str) -> str:
     """Where the row's values stand, so that they can be looked up: package and version, or address and path."""
     text = row["source"].split(" (HF id mapped")[0].replace('"', "'")
     text = text.replace(" (PyPI)", " on PyPI,", 1)
@@ -75,11 +73,11 @@ def source_of(row: dict) -> str:
         place = place.removeprefix("HEAD snapshot ")
         text = f"https://github.com/{repository}, main branch, {place}"
     given = "" if row["kind"] == "published" else "; the id is given by the model's name"
-    return f"{text}, {READ_ON}{given}"
+    return f"{text}, {day}{given}"
 
 
 def main() -> None:
-    folder, output = Path(sys.argv[1]), Path(sys.argv[2])
+    folder, output, day = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     with open(folder / "models_truth.tsv", encoding="utf-8") as table:
         rows = [row for row in csv.DictReader(table, delimiter="\t") if row["kind"] in ("published", "mapped")]
     entries, seen = [], set()
@@ -91,7 +89,7 @@ def main() -> None:
         path = folder / row["model"].replace("/", "__", 1) / "config.json"
         config = json.loads(path.read_text(encoding="utf-8"))
         text = json.dumps(kept(config), separators=(",", ":"), ensure_ascii=True)
-        source = source_of(row)
+        source = source_of(row, day)
         total = hub_parameters(row)
         last = f", {total}" if total else ""
         entries.append(f'    {{"{model}", "", {literal(text)}, "", "{source}"{last}}},')

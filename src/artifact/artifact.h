@@ -174,4 +174,8 @@ std::shared_ptr<const Artifact> from_config(Json config, std::string source);
 /// verbs that must not run on broken files (serve, generate).
 std::optional<Error> first_error(const Findings& findings);
 
+/// The Error of weights that became shorter while they were used (kMalformed, naming the file): what was made
+/// of them rests on zeros. Nothing when all are whole. Cheap, for after each step.
+std::optional<Error> cut_error(const Artifact& artifact);
+
 }  // namespace plimsoll::artifact

@@ -5,23 +5,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <string>
 #include <utility>
 
 #include "artifact/json_scan.h"
+#include "base/text.h"
 
 namespace plimsoll::artifact {
 namespace {
 
 constexpr std::string_view kLfsMagic = "version https://git-lfs.github.com/spec/";
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 std::optional<std::int64_t> lfs_size(std::string_view text) {
   const std::size_t at = text.find("\nsize ");
@@ -36,7 +30,7 @@ std::optional<std::int64_t> lfs_size(std::string_view text) {
 bool looks_like_html(std::string_view text) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos) return false;
-  const std::string head = lower(text.substr(start, 14));
+  const std::string head = lower_ascii(text.substr(start, 14));
   return head.starts_with("<!doctype html") || head.starts_with("<html") || head.starts_with("<?xml");
 }
 
@@ -52,6 +46,32 @@ bool opens_with_global(std::string_view text) {
   };
   const std::size_t module_end = text.find('\n');
   return name(1, module_end) && name(module_end + 1, text.find('\n', module_end + 1));
+}
+
+// A header's length, or a magic with its version, has a byte that no text has among the first eight.
+bool looks_like_text(std::string_view text) {
+  return text.size() >= 8 && std::all_of(text.begin(), text.begin() + 8, [](char c) {
+           return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
+         });
+}
+
+bool looks_like_safetensors(std::string_view text) {
+  constexpr std::string_view kLengthEnd("\0\0\0\0", 4);  // a header has less than 4 GiB
+  return text.size() > 8 && text[8] == '{' && text.substr(4, 4) == kLengthEnd;
+}
+
+// What lies under the name of a safetensors or GGUF file, where it is neither; empty when it may be one.
+std::string other_content(std::string_view text, std::string_view path) {
+  const bool is_gguf_name = path.ends_with(".gguf");
+  if (!is_gguf_name && !path.ends_with(".safetensors")) return {};
+  if (!is_gguf_name && text.starts_with("GGUF")) return "this is a GGUF file under another name";
+  if (is_gguf_name && looks_like_safetensors(text)) return "this is a safetensors file under another name";
+  if (!looks_like_text(text) || text.starts_with("GGUF")) return {};
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+  const std::string_view line = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  return fmt::format("this is {} (\"{}\"), not weights: the server answered with an error",
+                     text.starts_with('{') ? "JSON" : "text", line.substr(0, 60));
 }
 
 bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> endings) {
@@ -94,7 +114,12 @@ bool is_lfs_pointer(std::span<const std::byte> bytes) {
 }
 
 bool has_pickle_name(std::string_view path) {
-  return ends_with_any(path, {".bin", ".pt", ".pth", ".ckpt"});
+  const std::size_t slash = path.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  // What a trainer leaves beside a checkpoint to go on from it: settings and moments, no weights.
+  const bool is_training_state = starts_with_any(
+      name, {"training_args", "optimizer", "scheduler", "rng_state", "random_states", "scaler."});
+  return ends_with_any(name, {".bin", ".pt", ".pth", ".ckpt"}) && !is_training_state;
 }
 
 bool looks_like_pickle(std::span<const std::byte> bytes) {
@@ -133,6 +158,11 @@ std::optional<Finding> foreign_content(std::span<const std::byte> bytes, std::st
     finding.fix = "get the safetensors files of this model";
     return finding;
   }
+  if (std::string what = other_content(text, path); !what.empty()) {
+    if (what.ends_with("another name")) finding.fix = "give the file the ending of what it is";
+    finding.message = std::move(what);
+    return finding;
+  }
   return std::nullopt;
 }
 
@@ -153,7 +183,7 @@ bool holds_tokenizer(std::span<const std::byte> bytes) {
 
 FileRole role_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
-  const std::string name = lower(slash == std::string_view::npos ? path : path.substr(slash + 1));
+  const std::string name = lower_ascii(slash == std::string_view::npos ? path : path.substr(slash + 1));
   // A variant may stand before the ending: model.safetensors.index.fp16.json.
   if (name.ends_with(".index.json") ||
       (name.ends_with(".json") && name.find(".safetensors.index.") != std::string_view::npos))

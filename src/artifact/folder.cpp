@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 4;
-constexpr int kMaxEntries = 20'000;  // that are all listed
-constexpr int kMostEntries = 1'000'000;
+constexpr int kListedWhole = 20'000;  // entries that are all listed
+constexpr int kLookedAt = 1'000'000;  // beyond 20,000 only names that matter are listed
 constexpr std::size_t kMaxFiles = 100'000;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
@@ -145,13 +145,13 @@ FolderListing list_folder(const std::string& folder) {
   }
   // Folder links are not followed, so a link to a parent cannot make the walk endless.
   fs::recursive_directory_iterator walk(folder, fs::directory_options::skip_permission_denied, error);
-  for (int seen = 0; !error && walk != fs::recursive_directory_iterator() && seen < kMostEntries;
+  for (int seen = 0; !error && walk != fs::recursive_directory_iterator() && seen < kLookedAt;
        walk.increment(error), ++seen) {
     const fs::path& path = walk->path();
     // The walk puts its own names behind the folder's.
     std::string relative = path.native().substr(folder.size());
     if (relative.starts_with('/')) relative.erase(0, 1);
-    const bool is_listed = (seen < kMaxEntries || matters(relative)) && listing.files.size() < kMaxFiles;
+    const bool is_listed = (seen < kListedWhole || matters(relative)) && listing.files.size() < kMaxFiles;
     std::error_code ignored;
     if (walk->is_directory(ignored) && !walk->is_symlink(ignored)) {
       const std::string name = path.filename().string();

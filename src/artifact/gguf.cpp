@@ -24,6 +24,7 @@ constexpr std::int64_t kDefaultAlignment = 32;
 constexpr std::int64_t kLeastAlignment = 8;  // the format wants a multiple of it
 constexpr std::uint32_t kMaxDimensions = 4;  // GGML_MAX_DIMS
 constexpr std::size_t kMaxNameBytes = 65'535;
+constexpr std::size_t kMaxLoadedName = 63;  // GGML_MAX_NAME with its closing zero
 // Published files have up to 2,000 tensors and 100 keys; bounds memory.
 constexpr std::uint64_t kMaxTensors = 98'304;
 constexpr std::uint64_t kMaxKeys = 65'536;
@@ -143,6 +144,7 @@ class Reader {
       const std::uint64_t hash = hash_of(tensor.name);
       if (table.insert(hash, static_cast<std::uint32_t>(header_.tensors.size()),
                        [&](std::uint32_t other) { return header_.tensors[other].name == tensor.name; })) {
+        has_left_out_ = true;
         add("GGUF_DUP_TENSOR", tensor.name, fmt::format("tensor \"{}\" is listed twice", tensor.name));
         continue;
       }
@@ -159,6 +161,10 @@ class Reader {
     if (name->size() > kMaxNameBytes || !is_valid_utf8(*name))
       return add("GGUF_NAME", values_.at(), "a tensor's name is not UTF-8 or too long");
     tensor.name = *name;
+    if (name->size() > kMaxLoadedName)
+      add("GGUF_NAME", *name,
+          fmt::format("the tensor's name has {} bytes; llama.cpp takes up to {}", name->size(),
+                      kMaxLoadedName));
     std::uint32_t rank = 0, type = 0;
     if (!cursor_.read(rank)) return values_.truncated("the tensor list");
     if (rank > kMaxDimensions)
@@ -178,6 +184,8 @@ class Reader {
     std::uint64_t offset = 0;
     if (!cursor_.read(type) || !cursor_.read(offset)) return values_.truncated("the tensor list");
     is_whole = judge_tensor(tensor, elements, type, offset);
+    if (is_whole) follow(tensor);
+    has_left_out_ |= !is_whole;
     has_zero_ = false;
     return true;
   }
@@ -215,6 +223,19 @@ class Reader {
     return true;
   }
 
+  // llama.cpp wants every tensor where the one listed before it ends; the first that is elsewhere is told.
+  void follow(const Tensor& tensor) {
+    if (gap_.empty() && tensor.offset_bytes != next_offset_) {
+      gap_at_ = tensor.name;
+      gap_ = fmt::format(
+          "\"{}\" begins at offset {}, and the tensors listed before it end at {}: llama.cpp "
+          "refuses files whose tensors do not follow one another in the list's order",
+          tensor.name, tensor.offset_bytes, next_offset_);
+    }
+    if (tensor.bytes > INT64_MAX / 4 - next_offset_) has_left_out_ = true;
+    if (!has_left_out_) next_offset_ += padded(tensor.bytes);
+  }
+
   std::int64_t padded(std::int64_t bytes) const { return (bytes + alignment_ - 1) / alignment_ * alignment_; }
 
   // Turns offsets within the data section into offsets within the file, and holds them against it.
@@ -235,11 +256,14 @@ class Reader {
                      [](const Tensor* a, const Tensor* b) { return a->offset_bytes < b->offset_bytes; });
     std::int64_t end = data_start;
     const Tensor* last = nullptr;
+    bool has_overlap = false;
     for (const Tensor* tensor : order) {
-      if (tensor->offset_bytes < end && last && tensor->bytes > 0)
+      if (tensor->offset_bytes < end && last && tensor->bytes > 0) {
+        has_overlap = true;
         add("GGUF_OVERLAP", tensor->name,
             fmt::format("\"{}\" and \"{}\" overlap: offsets {} and {}", last->name, tensor->name,
                         last->offset_bytes - data_start, tensor->offset_bytes - data_start));
+      }
       if (tensor->offset_bytes + tensor->bytes > end) {
         end = tensor->offset_bytes + tensor->bytes;
         last = tensor;
@@ -249,6 +273,8 @@ class Reader {
       add("GGUF_TRUNCATED", fmt::format("byte {}", file_bytes_),
           fmt::format("the file ends {} bytes before the last tensor does: {} bytes found, {} expected",
                       end - file_bytes_, file_bytes_, end));
+    const bool is_sound = end <= file_bytes_ && !has_overlap && !has_left_out_;
+    if (!gap_.empty() && is_sound) add("GGUF_OFFSET", gap_at_, gap_);
   }
 
   ByteCursor cursor_;
@@ -257,7 +283,10 @@ class Reader {
   GgufValues values_;
   GgufHeader header_;
   std::int64_t alignment_ = kDefaultAlignment;
-  bool has_zero_ = false;  // among the dimensions of the tensor being read
+  std::int64_t next_offset_ = 0;  // where the next tensor of the list should begin
+  std::string gap_, gap_at_;      // of the first that does not
+  bool has_left_out_ = false;     // entries that are no tensors: what follows them is anywhere
+  bool has_zero_ = false;         // among the dimensions of the tensor being read
 };
 
 }  // namespace

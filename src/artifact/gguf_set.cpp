@@ -35,9 +35,20 @@ class SetReader {
     if (has_readable_ && !architecture.is_string())
       add("GGUF_NO_ARCH", names.front() + ": general.architecture",
           "the key general.architecture is absent: nothing says what model this is");
+    else if (has_readable_ && parts_.tensors.empty() && !has_error())
+      parts_.findings.push_back(
+          {"WEIGHTS_EMPTY", FindingLevel::kError, FindingKind::kUnsupported, names.front(),
+           "the file holds keys and no tensor: a vocabulary alone, or the first part of "
+           "a split that has none",
+           "give the file that holds the weights"});
   }
 
  private:
+  bool has_error() const {
+    return std::any_of(parts_.findings.begin(), parts_.findings.end(),
+                       [](const Finding& finding) { return finding.level == FindingLevel::kError; });
+  }
+
   void add(std::string id, std::string where, std::string message) {
     parts_.findings.push_back({std::move(id), FindingLevel::kError, FindingKind::kMalformed, std::move(where),
                                std::move(message), "download or convert the file again"});

@@ -161,7 +161,8 @@ bool GgufValues::keeps_text(std::string_view text) {
 void GgufValues::tell_passed_over(const std::string& key, std::string_view what) {
   findings_.add("GGUF_VALUE_LONG", key,
                 fmt::format("key \"{}\" holds {}, more than is kept; it is passed over", key, what),
-                FindingLevel::kInfo, {}, FindingKind::kCheckFailed);
+                FindingLevel::kInfo, "nothing need be done where the key is not needed",
+                FindingKind::kCheckFailed);
 }
 
 bool GgufValues::read_array(const std::string& key, Json& value) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "artifact/hub/part_file.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
 #include "base/units.h"
@@ -95,12 +96,6 @@ void HubCache::keep_tree(std::string_view commit, const std::vector<HubFile>& fi
     log_debug("the listing cannot be kept in the hub cache");
 }
 
-bool HubCache::forget_tree(std::string_view commit) const {
-  std::error_code error;
-  return is_commit(commit) && fs::remove(folder_ + "/trees/" + std::string(commit) + ".json", error) &&
-         !error;
-}
-
 bool HubCache::is_known_absent(std::string_view commit, std::string_view path) const {
   if (!is_commit(commit) || !is_safe_name(path)) return false;
   std::error_code error;
@@ -134,8 +129,7 @@ Status HubCache::show(std::string_view commit, std::string_view path, std::strin
     for (auto depth = std::count(path.begin(), path.end(), '/'); depth > 0; --depth) target += "../";
     target += "blobs/" + std::string(etag);
     // Under a name of its own first, then renamed: a reader never finds the place empty.
-    const fs::path fresh = place.string() + ".link." + std::string(etag.substr(0, 8));
-    fs::remove(fresh, error);
+    const fs::path fresh = part_name(source.string());
     fs::create_symlink(target, fresh, error);
     if (!error) fs::rename(fresh, place, error);
     if (!error) return {};
@@ -144,10 +138,10 @@ Status HubCache::show(std::string_view commit, std::string_view path, std::strin
     log_debug("no link could be made in the hub cache: " + error.message());
   }
   error.clear();
-  // A blob that was there before may be shown elsewhere too. Copied under a name of its own first: a copy
-  // that a full disk ends is never seen.
-  const fs::path fresh = place.string() + ".copy." + std::string(etag.substr(0, 8));
-  if (!is_new) fs::copy_file(source, fresh, fs::copy_options::overwrite_existing, error);
+  // A blob that was there before may be shown elsewhere too. Copied beside it under a name of its own first:
+  // a copy that a full disk or a signal ends is no file of the model.
+  const fs::path fresh = part_name(source.string());
+  if (!is_new) fs::copy_file(source, fresh, error);
   if (!error) fs::rename(is_new ? source : fresh, place, error);
   std::error_code ignored;
   if (error && !is_new) fs::remove(fresh, ignored);

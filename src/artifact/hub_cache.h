@@ -34,8 +34,6 @@ class HubCache {
   /// The listing of a commit, when it was kept.
   std::optional<std::vector<HubFile>> tree(std::string_view commit) const;
   void keep_tree(std::string_view commit, const std::vector<HubFile>& files) const;
-  /// Removes it. True when it was there and is gone.
-  bool forget_tree(std::string_view commit) const;
 
   bool is_known_absent(std::string_view commit, std::string_view path) const;
   void note_absent(std::string_view commit, std::string_view path) const;

@@ -17,7 +17,6 @@
 namespace plimsoll::artifact {
 namespace {
 
-constexpr std::size_t kMaxIndexBytes = 128 * static_cast<std::size_t>(kMiB);
 constexpr std::size_t kMaxEntries = std::size_t{1} << 19;  // the largest models have some 300,000 tensors
 constexpr std::size_t kLikelyEntry = 32;  // bytes of a short entry; the real ones have 60 and more
 constexpr std::size_t kMaxMetadata = std::size_t{1} << 20;
@@ -217,7 +216,7 @@ std::optional<IndexText> read_index_text(const std::string& path, const std::str
                                          Findings& findings) {
   IndexText index;
   auto mapped = MappedFile::open(path);
-  if (!mapped || mapped->bytes().size() > kMaxIndexBytes) {
+  if (!mapped || mapped->bytes().size() > static_cast<std::size_t>(kMaxIndexBytes)) {
     findings.push_back({"IDX_JSON", FindingLevel::kError, FindingKind::kMalformed, name,
                         mapped ? fmt::format("the index has {} bytes, at most {} are read",
                                              mapped->bytes().size(), kMaxIndexBytes)

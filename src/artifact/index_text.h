@@ -18,6 +18,9 @@
 
 namespace plimsoll::artifact {
 
+/// Larger indices are not read, here or on a hub.
+constexpr std::int64_t kMaxIndexBytes = std::int64_t{128} << 20;
+
 struct IndexText {
   struct Entry {
     std::string_view tensor;

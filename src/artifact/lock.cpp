@@ -9,9 +9,11 @@
 #include <span>
 #include <system_error>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "artifact/hub/listing.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace plimsoll::artifact {
@@ -31,12 +33,6 @@ std::string text_in(const Json& value) {
   return text ? *text : std::string();
 }
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
-
 tl::unexpected<Error> refuse(std::string what, std::string_view source, std::string_view pointer) {
   return fail(ErrorCode::kMalformed, "reading a lock record: " + std::move(what),
               fmt::format("{}: {}", source, pointer), "write it again with `plimsoll pull ... -o FILE`");
@@ -52,7 +48,7 @@ Result<LockedFile> read_file_entry(const Json& entry, std::string_view source, s
   if (!bytes || *bytes < 0) return refuse("the size is not a number of bytes", source, pointer + "/bytes");
   file.bytes = *bytes;
   file.sha256 = text_in(entry["sha256"]);
-  if (!entry["sha256"].is_null() && !is_sha256(file.sha256))
+  if (!entry["sha256"].is_null() && !is_hex(file.sha256, 64))
     return refuse("the digest is not 64 hex digits", source, pointer + "/sha256");
   return file;
 }
@@ -98,6 +94,66 @@ void check_meaning(const LockRecord& record, const Artifact& artifact, Findings&
       dump(record.generation_config) != dump(artifact.json_file(generation)))
     findings.push_back(mismatch(record, generation,
                                 "the file says something else than the lock record's generation_config"));
+}
+
+// Whether loaders look for a file of this role by its name or ending, so that one more of them may be loaded.
+bool is_read_by_loaders(const File& file) {
+  if (file.path.find('/') != std::string::npos) return false;
+  switch (file.role) {
+    case FileRole::kConfig:
+    case FileRole::kGenerationConfig:
+    case FileRole::kTokenizer:
+    case FileRole::kTemplate:
+    case FileRole::kProcessor:
+    case FileRole::kCode:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What is loaded beside or instead of the locked files. Weights that the record does not name are other
+// weights; what else it does not name may change what the model says, and is told as a warning.
+void check_unlocked(const LockRecord& record, const Artifact& artifact, Findings& findings) {
+  std::unordered_set<std::string_view> locked;
+  for (const LockedFile& file : record.files) locked.insert(file.path);
+  const std::vector<File>& files = artifact.files();
+  constexpr std::size_t kMostTold = 20;
+  std::size_t num_told = 0;
+  const auto tell = [&](const File& file, FindingLevel level, const char* what) {
+    if (locked.contains(file.path) || num_told >= kMostTold || is_told(findings, file.path)) return;
+    ++num_told;
+    findings.push_back(mismatch(
+        record, file.path,
+        fmt::format("{}, and the lock record does not name this file of {} bytes", what, file.bytes.value)));
+    findings.back().level = level;
+    if (num_told == kMostTold) findings.back().message += "; further files like it are not told";
+  };
+  for (const int place : artifact.weights_files())
+    tell(files[static_cast<std::size_t>(place)], FindingLevel::kError, "weights are read from it");
+  for (const File& file : files) {
+    const bool is_index = file.role == FileRole::kIndex && file.path == "model.safetensors.index.json";
+    // The record tells of these two by themselves: the digest of the template, the values of the other.
+    const bool is_told_otherwise =
+        (file.role == FileRole::kTemplate && !record.chat_template_sha256.empty()) ||
+        (file.role == FileRole::kGenerationConfig && !record.generation_config.is_null());
+    if (is_index)
+      tell(file, FindingLevel::kError, "loaders go by an index");
+    else if (is_read_by_loaders(file) && !is_told_otherwise)
+      tell(file, FindingLevel::kWarning, "loaders read files of this name");
+  }
+}
+
+void check_digests_known(const LockRecord& record, Findings& findings) {
+  const auto without = std::count_if(record.files.begin(), record.files.end(),
+                                     [](const LockedFile& file) { return file.sha256.empty(); });
+  if (without == 0) return;
+  findings.push_back(
+      {"LOCK_NO_DIGEST", FindingLevel::kWarning, FindingKind::kCheckFailed, "files",
+       fmt::format("the lock record has no digest for {} of {} files: of them only the size is "
+                   "held against it, any content of that size passes",
+                   without, record.files.size()),
+       "write the record again with `plimsoll pull ... -o FILE`"});
 }
 
 }  // namespace
@@ -200,6 +256,8 @@ Findings check_lock(const LockRecord& record, const Artifact& artifact, bool rea
                    fmt::format("the lock record gives sha256 {}, the file has {}", locked.sha256, digest)));
   }
   check_meaning(record, artifact, findings);
+  check_unlocked(record, artifact, findings);
+  check_digests_known(record, findings);
   return findings;
 }
 

@@ -48,7 +48,9 @@ bool is_lock_file(const std::string& path);
 
 /// LOCK_MISMATCH for every locked file that the artifact lacks or that has another size, or another digest
 /// where one is known; the digest of small files that are here is computed, with
-/// `reads_files` that of all files. Then for a chat template or a generation_config that is another.
+/// `reads_files` that of all files. Then for a chat template or a generation_config that is another, and for
+/// files that loaders read and the record does not name: an error for weights and their index, else a
+/// warning. LOCK_NO_DIGEST where the record knows sizes alone.
 Findings check_lock(const LockRecord& record, const Artifact& artifact, bool reads_files);
 
 /// SHA-256 of the text of the chat template that is used (stored_chat_template); empty when there is none.

@@ -53,7 +53,8 @@ class NameTable {
     std::size_t at = hash & mask_;
     for (; slots_[at].number != kFree; at = (at + 1) & mask_)
       if (slots_[at].tag == tag_of(hash) && is_same(slots_[at].number)) return slots_[at].number;
-    PLIMSOLL_CHECK(++num_names_ < slots_.size(), "a full table has no end of a search");
+    ++num_names_;
+    PLIMSOLL_CHECK(num_names_ < slots_.size(), "a full table has no end of a search");
     slots_[at] = {tag_of(hash), number};
     return std::nullopt;
   }

@@ -18,6 +18,7 @@
 #include "artifact/store.h"
 #include "base/home_folder.h"
 #include "base/mapped_file.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace plimsoll::artifact {
@@ -91,7 +92,9 @@ class StoreReader {
   void add(std::string id, std::string where, std::string message, FindingLevel level = FindingLevel::kError,
            FindingKind kind = FindingKind::kMalformed) {
     parts_.findings.push_back({std::move(id), level, kind, std::move(where), std::move(message),
-                               level == FindingLevel::kError ? "pull the model again" : ""});
+                               level == FindingLevel::kError
+                                   ? "pull the model again"
+                                   : "use an engine that reads it where it is needed"});
   }
 
   void read_layers(const Json& manifest) {
@@ -139,9 +142,7 @@ class StoreReader {
     const std::string_view hex = digest && digest->starts_with(kDigestStart)
                                      ? std::string_view(*digest).substr(kDigestStart.size())
                                      : "";
-    const bool is_hex =
-        hex.size() == kDigestDigits && hex.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-    if (!is_hex) {  // also what keeps a manifest from naming files elsewhere
+    if (!is_hex(hex, kDigestDigits)) {  // also what keeps a manifest from naming files elsewhere
       add("OLLAMA_MANIFEST", where,
           fmt::format("the digest {} is not sha256: and 64 hex digits",
                       dump(layer["digest"]).substr(0, 120)));

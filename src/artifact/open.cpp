@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -21,6 +20,7 @@
 #include "artifact/store.h"
 #include "artifact/weights_files.h"
 #include "base/mapped_file.h"
+#include "base/text.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -106,7 +106,8 @@ void note_empty(ArtifactParts& parts) {
   const bool is_faulty =
       std::any_of(parts.findings.begin(), parts.findings.end(),
                   [](const Finding& finding) { return finding.level == FindingLevel::kError; });
-  if (parts.form != Form::kSafetensors || !parts.tensors.empty() || is_faulty) return;
+  const bool has_weights = parts.form == Form::kSafetensors || parts.form == Form::kGguf;
+  if (!has_weights || !parts.tensors.empty() || is_faulty) return;
   const auto file = std::find_if(parts.files.begin(), parts.files.end(), [](const File& f) {
     return f.role == FileRole::kWeights || f.role == FileRole::kIndex;
   });
@@ -118,9 +119,7 @@ void note_empty(ArtifactParts& parts) {
 // Loaders look for names as they are written: MODEL.SAFETENSORS is none to them.
 void note_capitals(ArtifactParts& parts) {
   const auto is_in_capitals = [](const File& file) {
-    std::string name = file.path;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string name = lower_ascii(file.path);
     return name != file.path && name.find('/') == std::string::npos &&
            ((name.ends_with(".safetensors") && !file.path.ends_with(".safetensors")) ||
             (name.ends_with(".gguf") && !file.path.ends_with(".gguf")));
@@ -142,12 +141,13 @@ void note_missing(ArtifactParts& parts) {
         "download config.json");
   const bool has_weights_finding =
       std::any_of(parts.findings.begin(), parts.findings.end(), [](const Finding& f) {
-        return f.id.starts_with("PICKLE_") || f.id == "LINK_DANGLING" ||
+        return f.id.starts_with("PICKLE_") || f.id == "ADAPTER_ONLY" || f.id == "LINK_DANGLING" ||
                (f.id == "FILE_UNREADABLE" && role_of(f.where) == FileRole::kWeights);
       });
   if (parts.form == Form::kConfigOnly && !has_weights_finding)
     add(parts, "WEIGHTS_ABSENT", kInfo, FindingKind::kCheckFailed, "config.json",
-        "there are no weights here; sizes are computed from the config");
+        "there are no weights here; sizes are computed from the config",
+        "download the weights, or give org/name, to have the stored sizes");
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ Result<std::shared_ptr<const Artifact>> open_folder(const std::string& model) {
         "download the file again");
   for (const std::string& link : listing.outside)
     add(parts, "LINK_OUTSIDE", FindingLevel::kInfo, FindingKind::kCheckFailed, link,
-        "this link leads out of the model folder");
+        "this link leads out of the model folder", "copy the file itself when the folder is to be moved");
   for (const auto& [path, kind] : listing.no_files)
     add(parts, "FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
         fmt::format("this is {} under the name of a file that loaders read", kind),
@@ -230,6 +230,7 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
   const std::string name = fs::path(model).filename().string();
   if (name.ends_with(".gguf") || opens_with_gguf_magic(model)) {
     read_lone_gguf(model, parts);
+    note_empty(parts);
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
   parts.files.push_back({name, Bytes(size), role_of(name)});
@@ -261,6 +262,9 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
   if (!file.value.is_object())
     return fail(ErrorCode::kMalformed, "opening a model: the file holds JSON, but not an object", model,
                 kTaken);
+  if (file.value["weight_map"].is_object() && !file.value.contains("architectures"))
+    return fail(ErrorCode::kMalformed, "opening a model: this is an index of shards, not a config", model,
+                "give the folder that it lies in");
   parts.form = Form::kConfigOnly;
   parts.files.front().role = FileRole::kConfig;
   take_config(std::move(file), name, parts);
@@ -280,8 +284,8 @@ Result<std::shared_ptr<const Artifact>> open_path(const std::string& model) {
   }
   if (!fs::exists(status) && fs::is_symlink(fs::symlink_status(model, error)))
     return fail(ErrorCode::kMalformed,
-                "LINK_DANGLING: opening a model: this is a link whose target is missing, or the link itself",
-                model, "point the link at the model, or give the model's own path");
+                "opening a model: this is a link whose target is missing, or the link itself", model,
+                "point the link at the model, or give the model's own path");
   if (!fs::exists(status))
     return fail(ErrorCode::kMalformed, "opening a model: there is no such file or folder", model, kTaken);
   return fail(ErrorCode::kMalformed, "opening a model: this is neither a file nor a folder", model, kTaken);
@@ -293,6 +297,15 @@ std::shared_ptr<const Artifact> from_config(Json config, std::string source) {
   parts.root = std::move(source);
   parts.config = std::move(config);
   return std::make_shared<StoredArtifact>(std::move(parts));
+}
+
+std::optional<Error> cut_error(const Artifact& artifact) {
+  if (!MappedFile::any_was_cut()) return std::nullopt;
+  const std::vector<std::string> files = artifact.cut_files();
+  if (files.empty()) return std::nullopt;
+  return Error{
+      ErrorCode::kMalformed, "reading weights: the file became shorter while it was used, or its disk fails",
+      artifact.root() + ": " + files.front(), "start again when nothing writes to the file any more"};
 }
 
 std::optional<Error> first_error(const Findings& findings) {

@@ -29,7 +29,9 @@ Opened held_against(const LockRecord& record, Opened opened, const OpenOptions& 
   if (!opened) return opened;
   ViewParts parts;
   parts.findings = std::move(before);
-  for (Finding& finding : check_lock(record, **opened, options.checks_digests))
+  // Who computes with the weights wants the locked ones: they are read in any case.
+  const bool reads_files = options.checks_digests || options.need == Need::kTensors;
+  for (Finding& finding : check_lock(record, **opened, reads_files))
     parts.findings.push_back(std::move(finding));
   parts.lock = record;
   parts.shown = std::move(*opened);

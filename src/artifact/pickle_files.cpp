@@ -147,6 +147,18 @@ class PickleFiles {
 
 }  // namespace
 
+std::optional<Finding> pickle_beside(std::span<const std::string_view> paths) {
+  for (const std::string_view path : paths)
+    if (path.find('/') == std::string_view::npos && has_pickle_name(path) && !path.starts_with("adapter"))
+      return Finding{"PICKLE_PRESENT",
+                     FindingLevel::kWarning,
+                     FindingKind::kCheckFailed,
+                     std::string(path),
+                     "a file under the name of a Python pickle lies beside the weights; it is not downloaded",
+                     "leave it out: loading a pickle runs its code"};
+  return std::nullopt;
+}
+
 void note_pickles(ArtifactParts& parts, bool has_weights) {
   PickleFiles(parts, has_weights).tell();
 }

@@ -246,7 +246,8 @@ class IndexReader {
   void check_total(const Json& total) {
     if (total.is_null()) {
       add("IDX_NO_TOTAL", FindingLevel::kInfo, FindingKind::kCheckFailed, kTotal,
-          "the index has no metadata.total_size; sizes come from the shards' headers");
+          "the index has no metadata.total_size; sizes come from the shards' headers",
+          "nothing need be done; a current writer states it");
       return;
     }
     const bool has_unreadable = std::any_of(shards_.begin(), shards_.end(), [](const Shard& shard) {

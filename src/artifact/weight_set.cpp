@@ -25,27 +25,34 @@ bool is_index_name(std::string_view name) {
   return name.ends_with(".json") && name.find(".safetensors.index.") != std::string_view::npos;
 }
 
-// Among names that are as good as each other: transformers' own first, adapters and optimizers last.
+bool is_adapter(std::string_view name) {
+  return name.starts_with("adapter");
+}
+
+// Files of trainers: no weights of the model.
+bool is_training_state(std::string_view name) {
+  return name.starts_with("optimizer") || name.starts_with("scheduler") || name.starts_with("training");
+}
+
+// Among names that are as good as each other transformers' own goes first.
 std::string best_name(const Names& names) {
-  const auto rank = [](std::string_view name) {
-    if (name.starts_with("model")) return 0;
-    for (const std::string_view other : {"adapter", "optimizer", "scheduler", "training"})
-      if (name.starts_with(other)) return 2;
-    return 1;
-  };
+  const auto rank = [](std::string_view name) { return name.starts_with("model") ? 0 : 1; };
   return *std::min_element(names.begin(), names.end(),
                            [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
 struct TopFiles {
-  Names safetensors, indices, gguf, pickles;
+  Names safetensors, indices, gguf, pickles, adapters;
 };
 
 TopFiles top_files(std::span<const std::string_view> paths) {
   TopFiles top;
   for (const std::string_view path : paths) {
     if (path.find('/') != std::string_view::npos) continue;
-    if (path.ends_with(".safetensors")) top.safetensors.emplace_back(path);
+    if (path.ends_with(".safetensors") && is_adapter(path))
+      top.adapters.emplace_back(path);
+    else if (path.ends_with(".safetensors") && !is_training_state(path))
+      top.safetensors.emplace_back(path);
     if (path.ends_with(".gguf")) top.gguf.emplace_back(path);
     if (is_index_name(path)) top.indices.emplace_back(path);
     if (has_pickle_name(path)) top.pickles.emplace_back(path);
@@ -70,7 +77,9 @@ WeightSet safetensors_set(const TopFiles& top) {
     set.files = parts_of(best_name(split), split);
     set.is_split = true;
   } else if (!top.safetensors.empty() && set.index.empty()) {
-    set.files = {best_name(top.safetensors)};
+    // vLLM reads every file; of variants ("model.fp16.safetensors") each is the whole model.
+    const std::string best = best_name(top.safetensors);
+    set.files = best.starts_with("model") ? Names{best} : top.safetensors;
   }
   return set;
 }
@@ -79,8 +88,10 @@ WeightSet gguf_set(const Names& names) {
   WeightSet set;
   set.kind = WeightSet::Kind::kGguf;
   Names models = names;
-  // A projector of a vision encoder goes with a model, it is none.
-  std::erase_if(models, [](const std::string& name) { return name.starts_with("mmproj"); });
+  // A projector of a vision encoder and a matrix of importances go with a model, they are none.
+  std::erase_if(models, [](const std::string& name) {
+    return name.find("mmproj") != std::string::npos || name.find("imatrix") != std::string::npos;
+  });
   if (models.empty()) models = names;
   set.files = parts_of(models.front(), models);
   set.is_split = shard_name(models.front()).has_value();
@@ -103,11 +114,16 @@ std::vector<std::string> parts_of(std::string_view name, std::span<const std::st
 
 WeightSet choose_weight_set(std::span<const std::string_view> paths) {
   TopFiles top = top_files(paths);
-  if (!top.safetensors.empty() || !top.indices.empty()) return safetensors_set(top);
-  if (!top.gguf.empty()) return gguf_set(top.gguf);
   WeightSet set;
-  if (!top.pickles.empty()) set.kind = WeightSet::Kind::kPickle;
-  set.files = std::move(top.pickles);
+  if (!top.safetensors.empty() || !top.indices.empty()) {
+    set = safetensors_set(top);
+  } else if (!top.gguf.empty()) {
+    set = gguf_set(top.gguf);
+  } else {
+    if (!top.pickles.empty()) set.kind = WeightSet::Kind::kPickle;
+    set.files = std::move(top.pickles);
+  }
+  set.adapters = std::move(top.adapters);
   return set;
 }
 

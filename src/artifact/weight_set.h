@@ -13,11 +13,12 @@ namespace plimsoll::artifact {
 
 struct WeightSet {
   enum class Kind { kNone, kSafetensors, kGguf, kPickle } kind = Kind::kNone;
-  std::vector<std::string> files;   // that loaders take, sorted; with an index those that it likely names
-  std::string index;                // what says which files are taken; empty when their names do
-  bool is_split = false;            // files are parts that their names count
-  bool has_index_beside = false;    // a single safetensors file is taken, and an index names another set
-  std::vector<std::string> others;  // GGUF files of other models
+  std::vector<std::string> files;     // that loaders take, sorted; with an index those that it likely names
+  std::string index;                  // what says which files are taken; empty when their names do
+  bool is_split = false;              // files are parts that their names count
+  bool has_index_beside = false;      // a single safetensors file is taken, and an index names another set
+  std::vector<std::string> others;    // GGUF files of other models
+  std::vector<std::string> adapters;  // of PEFT: changes to a model, no weights of their own
 };
 
 /// The set among `paths`, which are sorted; files in folders below belong to other components.

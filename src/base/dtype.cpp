@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "base/text.h"
 
 namespace plimsoll {
 namespace {
@@ -65,13 +66,6 @@ constexpr std::array<DTypeInfo, 48> kTypes{{
     {DType::kQ1_0, "q1_0", 128, 18, false, 41},
 }};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return result;
-}
-
 }  // namespace
 
 const DTypeInfo& info(DType dtype) {
@@ -86,7 +80,8 @@ bool is_block_quantized(DType dtype) {
 
 std::optional<DType> dtype_from_safetensors(std::string_view spelling) {
   for (const auto& row : kTypes)
-    if (row.is_safetensors && lower(spelling) == row.name && lower(spelling) != spelling) return row.dtype;
+    if (row.is_safetensors && lower_ascii(spelling) == row.name && lower_ascii(spelling) != spelling)
+      return row.dtype;
   return std::nullopt;
 }
 
@@ -109,7 +104,7 @@ std::optional<DType> dtype_from_config(std::string_view spelling) {
       {"float8_e4m3fn", DType::kF8E4M3},
       {"float8_e5m2", DType::kF8E5M2},
   }};
-  std::string text = lower(spelling);
+  std::string text = lower_ascii(spelling);
   if (text.rfind("torch.", 0) == 0) text.erase(0, 6);
   for (const auto& [alias, dtype] : kAliases)
     if (alias == text) return dtype;

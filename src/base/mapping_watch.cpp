@@ -46,12 +46,24 @@ bool put_zeros(std::uintptr_t address) {
   return false;
 }
 
-void on_bus_error(int signal, siginfo_t* info, void*) {
-  if (put_zeros(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;
-  // Not ours: the read is tried again, and ends the process as it would have.
+struct sigaction before{};  // what SIGBUS did when the first file was mapped
+
+// As if nobody had come between.
+void pass_on(int signal, siginfo_t* info, void* context) {
+  const bool was_sent = info->si_code <= 0;  // by kill or raise: no read is tried again
+  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
+  if (before.sa_handler == SIG_IGN && was_sent) return;
+  if (before.sa_handler != SIG_IGN && before.sa_handler != SIG_DFL) return before.sa_handler(signal);
   struct sigaction usual{};
   usual.sa_handler = SIG_DFL;
   ::sigaction(signal, &usual, nullptr);
+  if (was_sent) ::raise(signal);  // a read that failed is tried again by itself
+}
+
+void on_bus_error(int signal, siginfo_t* info, void* context) {
+  // Behind the end of the file, or what its disk cannot give. A signal that was sent carries no address.
+  if (info->si_code == BUS_ADRERR && put_zeros(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;
+  pass_on(signal, info, context);
 }
 
 void install_handler() {
@@ -59,6 +71,7 @@ void install_handler() {
   struct sigaction ours{};
   ours.sa_sigaction = on_bus_error;
   ours.sa_flags = SA_SIGINFO | SA_RESTART;
+  ::sigaction(SIGBUS, nullptr, &before);  // whole before our handler can run
   ::sigaction(SIGBUS, &ours, nullptr);
 }
 

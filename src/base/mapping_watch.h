@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens when a mapped file becomes shorter while it is read? The system sends SIGBUS, which ends a
 // process that does not expect it. Here zeros are put behind the file's new end, and the mapping is marked.
-// For MappedFile alone. Any thread may call.
+// Every other SIGBUS goes where it went before (docs/decisions/011-signals.md). For MappedFile alone. Any
+// thread may call.
 #pragma once
 
 #include <cstddef>

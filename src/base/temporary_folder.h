@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder for temporary files, removed with all it holds: when its owner goes, and also when SIGINT,
-// SIGTERM, SIGHUP or SIGPIPE ends the process. Owns the folder. Making and removing are safe from any thread.
+// SIGTERM, SIGHUP or SIGPIPE ends the process (docs/decisions/011-signals.md). Owns the folder. Making and
+// removing are safe from any thread.
 #pragma once
 
 #include <string>

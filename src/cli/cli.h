@@ -5,7 +5,7 @@
 
 namespace plimsoll::cli {
 
-/// Parses the command line and runs one verb. Returns the process's exit status as CONTRACT fixes it:
+/// Parses the command line and runs one verb. Returns the process's exit status:
 /// 0 done, 1 the answer is no, 2 usage, 3 malformed, 4 unsupported, 5 network, 70 our own bug.
 int run(int argc, char** argv);
 

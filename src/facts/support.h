@@ -35,6 +35,10 @@ std::span<const Listing> all_listings();
 /// The names of general.architecture that llama.cpp's own table lists, in ascending order.
 std::span<const std::string_view> gguf_architectures();
 
+/// The model types whose config class vLLM has without code of the model's: transformers' and its own, in
+/// ascending order. Source: transformers 5.24.0; vllm-project/vllm, transformers_utils/config.py, 2026-11-30.
+std::span<const std::string_view> config_types();
+
 struct EngineSupport {
   ServingEngine engine = ServingEngine::kVllm;
   SupportStatus status = SupportStatus::kUnknown;

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace plimsoll::http {
 namespace {
 
-char to_lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool equal_without_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return to_lower(x) == to_lower(y); });
+                    [](char x, char y) { return lower_ascii(x) == lower_ascii(y); });
 }
 
 }  // namespace

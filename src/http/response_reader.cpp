@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace plimsoll::http {
 namespace {
 
@@ -17,13 +19,6 @@ std::string_view trim(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 bool parse_number(std::string_view text, int base, std::int64_t& value) {
@@ -132,10 +127,10 @@ ResponseReader::Step ResponseReader::head_end(Sink& sink) {
     has_status_ = false;
     return Step::kNeedMore;
   }
-  const std::string connection = lower(header(headers_, "connection"));
+  const std::string connection = lower_ascii(header(headers_, "connection"));
   if (connection.find("close") != connection.npos) keep_alive_ = false;
   if (connection.find("keep-alive") != connection.npos) keep_alive_ = true;
-  const std::string coding = lower(header(headers_, "transfer-encoding"));
+  const std::string coding = lower_ascii(header(headers_, "transfer-encoding"));
   const std::string_view length = header(headers_, "content-length");
   if (is_head_request_ || status_ == 204 || status_ == 304) {
     state_ = State::kDone;

@@ -19,6 +19,16 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   return cells;
 }
 
+bool is_blank(std::string_view cell) {
+  return cell.find_first_not_of(" \t\r") == cell.npos;
+}
+
+// "**Model**", "Model Name", "Models"
+bool heads_models(std::string_view heading) {
+  const std::size_t at = heading.find_first_of("Mm");
+  return at != heading.npos && heading.substr(at + 1).starts_with("odel");
+}
+
 // The line below a table's headings: bars, hyphens and colons alone.
 bool is_rule(std::string_view line) {
   return line.find('|') != line.npos && line.find('-') != line.npos &&
@@ -30,6 +40,7 @@ bool is_rule(std::string_view line) {
 void CardTable::enter_line(std::size_t begin) {
   begin_ = counted_ = begin;
   column_ = 0;
+  row_model_ = {};
   end_ = std::min(text_.find('\n', begin), text_.size());
   const std::string_view line = text_.substr(begin, end_ - begin);
   if (end_ < text_.size()) ++end_;
@@ -38,10 +49,15 @@ void CardTable::enter_line(std::size_t begin) {
     return;
   }
   above_.clear();
-  if (line.find('|') == line.npos)
+  if (line.find('|') == line.npos) {
     headings_.clear();
-  else if (headings_.empty())
-    above_ = cells_of(line);
+    return;
+  }
+  above_ = cells_of(line);
+  if (headings_.empty()) return;
+  const std::size_t first = is_blank(headings_.front()) ? 1 : 0;  // a line may open with a bar
+  if (first < headings_.size() && first < above_.size() && heads_models(headings_[first]))
+    row_model_ = above_[first];
 }
 
 std::string_view CardTable::heading_at(std::size_t at) {

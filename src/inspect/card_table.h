@@ -16,6 +16,10 @@ class CardTable {
   /// The heading of the column that holds `at`; empty outside tables. `at` must not become smaller.
   std::string_view heading_at(std::size_t at);
 
+  /// The first cell of the line that heading_at() looked at last, where the heading above it says that it
+  /// names a model; else empty.
+  std::string_view row_model() const { return row_model_; }
+
  private:
   void enter_line(std::size_t begin);
 
@@ -25,6 +29,7 @@ class CardTable {
   std::size_t column_ = 0;               // bars between begin_ and counted_
   std::vector<std::string_view> above_;  // cells of the line before
   std::vector<std::string_view> headings_;
+  std::string_view row_model_;
 };
 
 }  // namespace plimsoll::inspect

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "inspect/card_html.h"
 #include "inspect/card_table.h"
 
 namespace plimsoll::inspect {
@@ -35,6 +36,40 @@ std::string plain(std::string_view text) {
     else
       c = lower(c);
   return result;
+}
+
+/// Fenced code and comments become blanks: commands and notes are no claims. The length stays.
+std::string shown(std::string_view source) {
+  std::string text(source);
+  const auto blank = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < std::min(end, text.size()); ++i)
+      if (text[i] != '\n') text[i] = ' ';
+  };
+  constexpr std::string_view kOpen = "<!--", kClose = "-->";
+  for (std::size_t at = 0; (at = source.find(kOpen, at)) != source.npos;) {
+    const std::size_t close = source.find(kClose, at);
+    if (close == source.npos) break;
+    blank(at, close + kClose.size());
+    at = close + kClose.size();
+  }
+  std::size_t fence = text.npos;  // where the open one begins
+  char mark = 0;
+  for (std::size_t line = 0; line < text.size();) {
+    const std::size_t end = std::min(text.find('\n', line), text.size());
+    const std::size_t start = text.find_first_not_of(" \t", line);
+    const std::string_view rest =
+        start < end ? std::string_view(text).substr(start, end - start) : std::string_view();
+    const bool is_fence = rest.starts_with("```") || rest.starts_with("~~~");
+    if (is_fence && fence == text.npos) {
+      fence = line;
+      mark = rest.front();
+    } else if (is_fence && rest.front() == mark && rest.find_last_not_of(" \t\r`~") == rest.npos) {
+      blank(fence, end);
+      fence = text.npos;
+    }
+    line = end + 1;
+  }
+  return text;
 }
 
 struct Number {
@@ -67,9 +102,10 @@ Number read_number(std::string_view text, std::size_t at) {
   }
   number.value = std::strtod(digits.c_str(), nullptr);
   number.end = at;
-  constexpr std::array<std::pair<std::string_view, double>, 7> kUnits{{{"trillion", 1e12},
+  constexpr std::array<std::pair<std::string_view, double>, 8> kUnits{{{"trillion", 1e12},
                                                                        {"billion", 1e9},
                                                                        {"million", 1e6},
+                                                                       {"bn", 1e9},
                                                                        {"t", 1e12},
                                                                        {"b", 1e9},
                                                                        {"m", 1e6},
@@ -77,8 +113,9 @@ Number read_number(std::string_view text, std::size_t at) {
   std::size_t word = at;
   if (word < text.size() && (text[word] == ' ' || text[word] == '-')) ++word;
   for (const auto& [name, unit] : kUnits) {
-    // One letter must stand at the number; words may follow a blank.
-    const std::size_t begin = name.size() == 1 ? at : word;
+    // One letter must stand at the number, but for billions; words may follow a blank.
+    const bool is_near = name.size() == 1 && (name != "b" || (word > at && text[at] == '-'));
+    const std::size_t begin = is_near ? at : word;
     if (text.substr(begin, name.size()) != name) continue;
     const std::size_t end = begin + name.size();
     if (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) continue;
@@ -139,9 +176,45 @@ std::string_view sentence_at(std::string_view text, std::size_t at) {
 
 /// Sentences about another model or a part of training: their figures are not this model's.
 bool speaks_of_another(std::string_view sentence) {
+  if (holds_any(sentence, {"this reward model"})) return false;
   return holds_any(sentence,
                    {"distill", "teacher", "draft model", "lora", "trainable", "adapter", "fine-tuned from",
-                    "finetuned from", "derived from", "compared to", "outperform", "reward model"});
+                    "finetuned from", "derived from", "compared to", "outperform", "reward model", "policy",
+                    "merge of", "merged from", "parameters each"});
+}
+
+/// Sentences about a test of lengths: what was tried is not what is promised.
+bool speaks_of_a_test(std::string_view sentence) {
+  return holds_any(sentence, {"needle", "evaluated at", "evaluated on", "tested at", "benchmark"});
+}
+
+/// Whether a size ends a range: "0.6B to 235B", "from 0.6 to 235 billion" and the like.
+bool ends_range(std::string_view text, std::size_t at) {
+  std::string_view left = text.substr(0, at);
+  const auto trim = [&left] { left = left.substr(0, left.find_last_not_of(' ') + 1); };
+  trim();
+  bool is_joined = false;
+  for (const std::string_view joint : {" to", "\u2013", "\u2014", "~"})
+    if (left.ends_with(joint) && !is_joined) {
+      left.remove_suffix(joint.size());
+      is_joined = true;
+    }
+  trim();
+  for (const std::string_view unit : {"billion", "million", "b", "m"})
+    if (is_joined && left.ends_with(unit)) {
+      left.remove_suffix(unit.size());
+      break;
+    }
+  trim();
+  return is_joined && !left.empty() && is_digit(left.back());
+}
+
+/// Whether a size begins one.
+bool begins_range(std::string_view text, std::size_t end) {
+  std::string_view right = text.substr(end, kReach);
+  for (const std::string_view joint : {" to ", "\u2013", " \u2013 ", "\u2014", "~"})
+    if (right.starts_with(joint)) return right.size() > joint.size() && is_digit(right[joint.size()]);
+  return false;
 }
 
 /// Whether a sentence names the model itself: "DeepSeek-R1", not "DeepSeek-R1-Distill", not "QDeepSeek-R1"
@@ -199,18 +272,28 @@ struct Surroundings {
   std::string_view right;
 };
 
+bool ends_in_word(std::string_view text, std::initializer_list<std::string_view> words) {
+  text = text.substr(0, text.find_last_not_of(' ') + 1);
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.ends_with(word); });
+}
+
 std::optional<Claim> size_claim(std::string_view text, const Number& number, const Surroundings& around,
                                 bool counts_parameters) {
   const std::string_view left = around.left, right = around.right;
   // "per token" and prose about training data are no sizes: 15T tokens.
-  if (number.unit < 1e6 || right.starts_with(" token") || right.starts_with("-token")) return std::nullopt;
+  constexpr double kLeast = 1e6;  // written out: "8,190,735,360 parameters"
+  const bool is_written_out = number.unit_text.empty() && number.value >= kLeast;
+  if ((number.unit < kLeast && !is_written_out) || right.starts_with(" token") || right.starts_with("-token"))
+    return std::nullopt;
   if (holds_any(left, {"non-embedding", "without embedding"}) ||
       holds_any(right.substr(0, 30), {"non-embedding", "without embedding", "vision encoder"}))
     return std::nullopt;
   if (holds_any(right.substr(0, 28), {"active", "activated"}) ||
-      holds_any(left, {"activates", "activated param", "active param", "activated:", "active:"}))
+      holds_any(left, {"activates", "activated param", "active param", "activated:", "active:"}) ||
+      ends_in_word(left, {"active", "activated"}))
     return made(Claim::Kind::kActive, number, number.unit, text);
-  if (counts_parameters || holds_any(right.substr(0, 24), {"total"}))
+  if (counts_parameters || holds_any(right.substr(0, 24), {"total"}) ||
+      ends_in_word(left, {"total", "total:"}))
     return made(Claim::Kind::kTotal, number, number.unit, text);
   return std::nullopt;
 }
@@ -237,17 +320,33 @@ std::optional<Claim> claim_of(std::string_view text, const Number& number, std::
   if (!claim) claim = size_claim(text, number, around, counts_parameters);
   if (!claim) return std::nullopt;
   const std::string_view sentence = sentence_at(text, number.begin);
-  if (claim->kind != Claim::Kind::kContext && speaks_of_another(sentence)) return std::nullopt;
+  const bool is_length = claim->kind == Claim::Kind::kContext;
+  if (is_length ? speaks_of_a_test(sentence) : speaks_of_another(sentence)) return std::nullopt;
   claim->is_listed = is_listed;
-  claim->is_own = !is_listed && (holds_any(sentence, {"this model", "this repo", "this checkpoint"}) ||
-                                 names_it(sentence, name));
+  claim->is_own = !is_listed &&
+                  (holds_any(sentence, {"this model", "this repo", "this checkpoint", "this reward model"}) ||
+                   names_it(sentence, name));
+  claim->is_aside = !is_length && (ends_range(text, number.begin) || begins_range(text, number.end));
   return claim;
+}
+
+/// Whether the row or column of a table that was looked at last is another model's. A folder of no particular
+/// name leaves it open.
+bool is_of_another(const CardTable& table, std::string_view heading, std::string_view name) {
+  if (name.size() < 4 || std::none_of(name.begin(), name.end(), is_digit)) return false;
+  const std::string row = plain(table.row_model().substr(0, 4 * kReach));
+  if (row.find_first_not_of(' ') != row.npos) return !names_it(row, name);
+  // "DeepSeek V3", not "Params (10^9)": such a column holds one model's figures.
+  const bool is_name = std::any_of(heading.begin(), heading.end(), is_digit) &&
+                       std::any_of(heading.begin(), heading.end(), is_letter);
+  return is_name && !holds_any(heading, {"param", "context", "size", "activ"}) && !names_it(heading, name);
 }
 
 }  // namespace
 
-std::vector<Claim> claims_in_text(std::string_view source, std::string_view model_name) {
-  const std::string text = plain(source), name = plain(model_name);
+std::vector<Claim> claims_in_text(std::string_view card, std::string_view model_name) {
+  const std::string source = with_markdown_tables(shown(card)), text = plain(source),
+                    name = plain(model_name);
   CardTable table(source);
   std::vector<Claim> claims;
   std::size_t listed = 0;  // up to here sizes belong to one list
@@ -264,23 +363,43 @@ std::vector<Claim> claims_in_text(std::string_view source, std::string_view mode
         number.end < text.size() &&
         (text[number.end] == '_' ||
          (text[number.end] == '-' && number.end + 1 < text.size() && is_digit(text[number.end + 1])));
-    if (!is_in_name && !runs_on)
-      if (auto claim = claim_of(text, number, plain(table.heading_at(at).substr(0, kReach)), name)) {
+    if (!is_in_name && !runs_on) {
+      const std::string heading = plain(table.heading_at(at).substr(0, kReach));
+      if (auto claim = claim_of(text, number, heading, name)) {
         claim->is_listed |= at < listed;
         if (claim->is_listed) listed = std::max(listed, list_end(text, number.end));
-        claim->text = std::string(source.substr(number.begin, number.end - number.begin));
+        claim->is_aside |= is_of_another(table, heading, name);
+        claim->text = source.substr(number.begin, std::min(number.end - number.begin, kReach));
         claims.push_back(std::move(*claim));
       }
+    }
     at = std::max(number.end, at + 1);
   }
   return claims;
 }
 
+namespace {
+
+/// The end of a size whose point is written "_", as in "1_8b"; 0 where there is none.
+std::size_t decimal_end(std::string_view text, std::size_t at) {
+  const std::size_t begin = at;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  if (at == begin || at + 1 >= text.size() || text[at] != '_' || !is_digit(text[at + 1])) return 0;
+  ++at;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  const bool is_size = at < text.size() && (text[at] == 'b' || text[at] == 'm') &&
+                       (at + 1 == text.size() || std::string_view("-_ /@").find(text[at + 1]) != text.npos);
+  return is_size ? at + 1 : 0;
+}
+
+}  // namespace
+
 std::vector<Claim> claims_in_name(std::string_view name) {
   std::vector<Claim> claims;
   const std::string text = plain(name);
   for (std::size_t at = 0; at < text.size() && claims.size() < kMaxClaims;) {
-    const std::size_t end = std::min(text.find_first_of("-_ /@", at), text.size());
+    std::size_t end = std::min(text.find_first_of("-_ /@", at), text.size());
+    if (const std::size_t point = decimal_end(text, at); point > 0) end = point;
     std::string_view word = std::string_view(text).substr(at, end - at);
     Claim::Kind kind = Claim::Kind::kSize;
     if (word.size() > 2 && word.front() == 'a' && is_digit(word[1])) {
@@ -292,8 +411,10 @@ std::vector<Claim> claims_in_name(std::string_view name) {
       experts = read_number(word.substr(0, x), 0).value;  // "8x22b"
       word.remove_prefix(x + 1);
     }
-    if (!word.empty() && is_digit(word.front())) {
-      const Number number = read_number(word, 0);
+    if (!word.empty() && is_digit(word.front()) && !std::string_view(text).substr(end).starts_with("-tok")) {
+      std::string written(word);
+      std::replace(written.begin(), written.end(), '_', '.');
+      const Number number = read_number(written, 0);
       const bool is_size = number.unit_text == "b" || number.unit_text == "m" || number.unit_text == "t";
       if (is_size && number.end == word.size())
         if (auto claim = made(kind, number, number.unit * experts, word)) {

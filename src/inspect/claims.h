@@ -18,10 +18,12 @@ struct Claim {
   std::string text;            // as written
   bool is_own = false;         // its sentence speaks of "this model" or names it
   bool is_listed = false;      // one of several sizes, as of a family: "135M, 360M, and 1.7B parameters"
+  bool is_aside = false;       // another model's row or column of a table, or an end of a range of sizes
 };
 
-/// Claims of prose and tables in their order. Sizes "without embeddings" are left out, and sentences about a
-/// teacher, an adapter or another model. `model_name` tells which sentences are about this one.
+/// Claims of prose and tables in their order. Sizes "without embeddings" are left out, sentences about a
+/// teacher, an adapter or another model, code blocks and comments. `model_name` tells which sentences are
+/// about this one.
 std::vector<Claim> claims_in_text(std::string_view text, std::string_view model_name = {});
 
 /// Claims of a name: "Qwen3-30B-A3B" has a size and active parameters; "8x7B" claims their product, "E4B"

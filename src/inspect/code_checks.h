@@ -8,8 +8,9 @@
 
 namespace plimsoll::inspect {
 
-/// Findings: REMOTE_CODE (warning) for each auto_map, naming what it loads and whether the file is there;
+/// Findings: REMOTE_CODE for each auto_map, naming what it loads and whether the file is there: a warning, or
+/// info where it brings no more than a class that an engine has itself;
 /// CODE_FILES (info) for Python files that no auto_map names.
-void check_code(const Subject& subject, Findings& findings);
+void check_code(const Subject& subject, Report& report);
 
 }  // namespace plimsoll::inspect

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "artifact/given_path.h"
+#include "base/dtype.h"
 #include "model/rope.h"
 
 namespace plimsoll::inspect {
@@ -51,6 +52,13 @@ void check_figures(const Subject& subject, Findings& findings) {
   }
 }
 
+bool is_ids(const Json& value) {
+  const auto& items = value.items();
+  return value.as_integer() ||
+         (value.is_array() && std::all_of(items.begin(), items.end(),
+                                          [](const Json& id) { return id.as_integer().has_value(); }));
+}
+
 /// Keys whose value readers pass over where it has another type; null is always allowed.
 struct Typed {
   std::string_view key, wanted;
@@ -63,13 +71,7 @@ constexpr std::array<Typed, 9> kTyped{{
     {"layer_types", "a list", [](const Json& value) { return value.is_array(); }},
     {"rope_scaling", "an object", [](const Json& value) { return value.is_object(); }},
     {"rope_parameters", "an object", [](const Json& value) { return value.is_object(); }},
-    {"eos_token_id", "an id or a list of ids",
-     [](const Json& value) {
-       const auto& items = value.items();
-       return value.as_integer() ||
-              (value.is_array() && std::all_of(items.begin(), items.end(),
-                                               [](const Json& id) { return id.as_integer().has_value(); }));
-     }},
+    {"eos_token_id", "an id or a list of ids", is_ids},
     {"torch_dtype", "a text", [](const Json& value) { return value.is_string(); }},
     {"dtype", "a text", [](const Json& value) { return value.is_string(); }},
     {"architectures", "a list", [](const Json& value) { return value.is_array(); }},
@@ -84,13 +86,93 @@ void check_types(const Subject& subject, Findings& findings) {
   }
 }
 
+// Words that no library knows: transformers refuses the activation, engines guess the type.
+void check_words(const Subject& subject, Findings& findings) {
+  const Json& config = subject.artifact.config();
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    const std::string* word = subject.figures[key].as_string();
+    if (!word || *word == "auto") continue;
+    const std::string_view plain =
+        std::string_view(*word).substr(word->starts_with("torch.") ? std::string_view("torch.").size() : 0);
+    if (!dtype_from_config(plain))
+      add_check(findings, "CFG_DTYPE_UNKNOWN", FindingLevel::kWarning, subject.place(key),
+                fmt::format("{} is \"{}\", which is no dtype that is known here", key, word->substr(0, 60)),
+                "state the stored type");
+  }
+  // transformers' table of activations, and gated ones that classes build in; code that comes with a model
+  // has its own.
+  constexpr std::array<std::string_view, 27> kActivations{"swigluoai",
+                                                          "swiglu",
+                                                          "geglu",
+                                                          "gelu",
+                                                          "gelu_10",
+                                                          "gelu_accurate",
+                                                          "gelu_fast",
+                                                          "gelu_new",
+                                                          "gelu_python",
+                                                          "linear",
+                                                          "gelu_python_tanh",
+                                                          "gelu_pytorch_tanh",
+                                                          "hardswish",
+                                                          "laplace",
+                                                          "leaky_relu",
+                                                          "mish",
+                                                          "prelu",
+                                                          "quick_gelu",
+                                                          "relu",
+                                                          "relu2",
+                                                          "relu6",
+                                                          "silu",
+                                                          "sigmoid",
+                                                          "sqrtsoftplus",
+                                                          "swish",
+                                                          "tanh",
+                                                          "xielu"};
+  const std::string* activation = subject.figures["hidden_act"].as_string();
+  if (activation && !config.contains("auto_map") &&
+      std::find(kActivations.begin(), kActivations.end(), *activation) == kActivations.end())
+    add_check(findings, "CFG_ACTIVATION", FindingLevel::kWarning, subject.place("hidden_act"),
+              fmt::format("the activation \"{}\" is none that transformers knows", activation->substr(0, 60)),
+              "correct the name");
+}
+
+// These kinds stretch by a factor, which transformers wants stated.
+void check_rope_factor(const Subject& subject, Findings& findings) {
+  for (const char* dict : {"rope_scaling", "rope_parameters"}) {
+    const Json& scaling = subject.figures[dict];
+    const std::string* kind = scaling[scaling.contains("rope_type") ? "rope_type" : "type"].as_string();
+    const bool wants_factor =
+        kind && (*kind == "linear" || *kind == "dynamic" || *kind == "yarn" || *kind == "llama3");
+    if (wants_factor && scaling["factor"].is_null())
+      add_check(
+          findings, "CFG_ROPE_FACTOR", FindingLevel::kWarning, subject.place(dict),
+          fmt::format("rotary embedding of the kind {} without a factor: transformers wants one", *kind),
+          "state the factor");
+  }
+}
+
+// The figure of a layer: GGUF has one for all, or a list.
+std::optional<std::int64_t> of_layer(const Json& value, std::size_t layer) {
+  return value.is_array() && layer < value.size() ? value.items()[layer].as_integer() : value.as_integer();
+}
+
 void check_heads(const Subject& subject, Findings& findings) {
-  const auto heads = subject.figures["num_attention_heads"].as_integer();
-  const auto kv_heads = subject.figures["num_key_value_heads"].as_integer();
-  if (!heads || !kv_heads || *heads < 1 || *kv_heads < 1 || *heads % *kv_heads == 0) return;
-  add_check(findings, "CFG_KV_HEADS", FindingLevel::kError, subject.place("num_key_value_heads"),
-            fmt::format("{} attention heads cannot share {} KV heads evenly", *heads, *kv_heads),
-            "correct the value");
+  std::string heads_key = "num_attention_heads", kv_heads_key = "num_key_value_heads";
+  if (subject.is_gguf()) {
+    const std::string* architecture = subject.figures["general.architecture"].as_string();
+    if (!architecture) return;
+    heads_key = *architecture + ".attention.head_count";
+    kv_heads_key = heads_key + "_kv";
+  }
+  const Json &all_heads = subject.figures[heads_key], &all_kv_heads = subject.figures[kv_heads_key];
+  const std::size_t layers = std::max({std::size_t{1}, all_heads.size(), all_kv_heads.size()});
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const auto heads = of_layer(all_heads, layer), kv_heads = of_layer(all_kv_heads, layer);
+    if (!heads || !kv_heads || *heads < 1 || *kv_heads < 1 || *heads % *kv_heads == 0) continue;
+    return add_check(findings, "CFG_KV_HEADS", FindingLevel::kError, subject.place(kv_heads_key),
+                     fmt::format("{} attention heads cannot share {} KV heads evenly", *heads, *kv_heads),
+                     "correct the value");
+  }
 }
 
 void check_rope(const Subject& subject, Findings& findings) {
@@ -107,16 +189,25 @@ void check_rope(const Subject& subject, Findings& findings) {
   }
 }
 
+// "2" for 2: the value is there, and is of another type than the reader wants.
+bool is_of_wrong_type(const Subject& subject, const Error& error) {
+  const std::size_t at = error.where.rfind(": /");
+  if (at == std::string::npos || !error.message.ends_with(" is wanted")) return false;
+  const bool wants_number = error.message.find(" number ") != std::string::npos;
+  return !(wants_number && subject.artifact.config().at_pointer(error.where.substr(at + 2)).is_number());
+}
+
 // The reason why there is no spec, unless a check has told it.
-void add_spec_error(const Error& error, Findings& findings) {
+void add_spec_error(const Subject& subject, const Error& error, Findings& findings) {
   for (const Finding& finding : findings)
     if (finding.level == FindingLevel::kError && finding.where == error.where) return;
   const bool is_unsupported = error.code == ErrorCode::kUnsupported;
   const bool is_unknown =
       error.where.ends_with("/architectures") || error.where.ends_with("general.architecture");
-  findings.push_back({is_unknown && is_unsupported ? "ARCH_UNKNOWN"
-                      : is_unsupported             ? "CFG_UNSUPPORTED"
-                                                   : "CFG_VALUE",
+  findings.push_back({is_unknown && is_unsupported       ? "ARCH_UNKNOWN"
+                      : is_unsupported                   ? "CFG_UNSUPPORTED"
+                      : is_of_wrong_type(subject, error) ? "CFG_TYPE"
+                                                         : "CFG_VALUE",
                       FindingLevel::kError,
                       is_unsupported ? FindingKind::kUnsupported : FindingKind::kMalformed, error.where,
                       error.message,
@@ -137,9 +228,16 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
   if (!subject.is_gguf() && subject.artifact.config().is_object()) {
     check_figures(subject, findings);
     check_types(subject, findings);
-    check_heads(subject, findings);
     check_rope(subject, findings);
+    check_rope_factor(subject, findings);
+    check_words(subject, findings);
+    const Json& ends = subject.artifact.json_file("generation_config.json")["eos_token_id"];
+    if (!ends.is_null() && !is_ids(ends))
+      malformed(
+          findings, "CFG_TYPE", "generation_config.json: /eos_token_id",
+          fmt::format("eos_token_id is {}, an id or a list of ids is wanted", dump(ends).substr(0, 60)));
   }
+  check_heads(subject, findings);
   // Where the config or the header is unreadable, that is the fault, and it is told.
   const bool is_told = has_error(findings, {"CFG_JSON", "CFG_MISSING", "GGUF_NO_ARCH"}) ||
                        (subject.is_gguf() && worst_level(findings) == FindingLevel::kError &&
@@ -152,7 +250,7 @@ void check_config(const Subject& subject, const std::optional<Error>& spec_error
               "this is a tokenizer alone: nothing is known of a model",
               "give the folder that it lies in for everything else");
   else if (spec_error && !is_told)
-    add_spec_error(*spec_error, findings);
+    add_spec_error(subject, *spec_error, findings);
 }
 
 void check_assumed(const Subject& subject, const model::ModelSpec& spec, Findings& findings) {
@@ -171,7 +269,7 @@ void check_assumed(const Subject& subject, const model::ModelSpec& spec, Finding
     findings.push_back({"CFG_DEFAULT", FindingLevel::kInfo, FindingKind::kCheckFailed,
                         subject.config_file + ": " + subject.figures_pointer,
                         "the config does not state all figures; those of its class are counted: " + absent,
-                        ""});
+                        "state them in the config"});
 }
 
 }  // namespace plimsoll::inspect

@@ -198,7 +198,8 @@ void read_context(const Subject& subject, Report& report) {
          is_tokenizer ? FindingLevel::kInfo : FindingLevel::kError, FindingKind::kMalformed,
          fmt::format("{}: {}", place.file, place.pointer),
          fmt::format("the length {} lies outside 1 to 2^40 tokens; it is skipped", dump(*place.value)),
-         std::string(is_tokenizer ? "" : kCorrect)});
+         is_tokenizer ? std::string("nothing need be done; engines take the config's length")
+                      : std::string(kCorrect)});
   }
   const auto stated = subject.is_gguf() ? std::nullopt : model::stated_length(subject.figures);
   if (!subject.is_gguf()) read_lengths(subject.figures, stated, context);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inspect/gguf_active.h"
 
+#include <fmt/format.h>
+
+#include <string>
 #include <string_view>
 
 #include "model/tensor_kinds.h"
@@ -36,6 +39,18 @@ Counts counts_of(const Parameters& parameters) {
   return counts;
 }
 
+// Why the two figures do not tell what share of the experts a token uses; empty when they do.
+std::string fault_of(const artifact::Artifact& artifact, std::optional<std::int64_t> all,
+                     std::optional<std::int64_t> used) {
+  if (!all || !used) return "the file holds experts and does not say how many a token uses";
+  if (*used == 0 || *used > *all)
+    return fmt::format("expert_used_count is {} of {} experts, which no token can use", *used, *all);
+  for (const artifact::Tensor& tensor : artifact.tensors())
+    if (tensor.name.ends_with("_exps.weight") && tensor.shape.size() == 3 && tensor.shape[0] != *all)
+      return fmt::format("expert_count is {}, and {} holds {} experts", *all, tensor.name, tensor.shape[0]);
+  return {};
+}
+
 }  // namespace
 
 void count_active_of_gguf(const Subject& subject, Report& report) {
@@ -44,10 +59,11 @@ void count_active_of_gguf(const Subject& subject, Report& report) {
   Counts counts = counts_of(parameters);
   if (counts.experts > 0) {
     const auto all = figure_of(subject, "expert_count"), used = figure_of(subject, "expert_used_count");
-    if (!all || !used || *all == 0 || *used > *all) {
-      add_check(report.findings, "ACTIVE_UNKNOWN", FindingLevel::kInfo, subject.place("expert_count"),
-                "the file holds experts and does not say how many a token uses, so the active parameters are "
-                "not known",
+    if (const std::string fault = fault_of(subject.artifact, all, used); !fault.empty()) {
+      const bool is_silent = !all || !used;
+      add_check(report.findings, "ACTIVE_UNKNOWN", is_silent ? FindingLevel::kInfo : FindingLevel::kWarning,
+                subject.place(is_silent || *used <= *all ? "expert_count" : "expert_used_count"),
+                fault + ", so the active parameters are not known",
                 "convert the model again with a newer converter");
       return;
     }

@@ -39,7 +39,8 @@ bool is_named_in(std::string_view path, std::string_view id) {
 }
 
 // Whether the entry's config says the same as the one at hand. Texts are compared first: specs take longer.
-bool is_same_model(const CatalogueEntry& entry, const ModelSpec& spec) {
+// Configs are published with and without the quantization that a file beside them states as well.
+bool is_same_model(const CatalogueEntry& entry, const ModelSpec& spec, bool is_named) {
   const auto mentions = [&](const std::string& text) {
     return entry.config.find(text) != std::string_view::npos;
   };
@@ -47,20 +48,27 @@ bool is_same_model(const CatalogueEntry& entry, const ModelSpec& spec) {
   auto known = model::read_spec(entry.config_json(), entry.id);
   if (!known) return false;
   known->name = spec.name;
+  if (is_named && (known->quantization.empty() || spec.quantization.empty()))
+    known->quantization = spec.quantization;
   return *known == spec;
 }
 
 // The published models that this config describes; the one that the source names alone, if it names one.
 std::vector<const CatalogueEntry*> published_as(const Report& report) {
   const CatalogueEntry* asked = facts::find_catalogue(report.source);
-  if (asked && is_same_model(*asked, *report.spec)) return {asked};
+  if (asked && is_same_model(*asked, *report.spec, true)) return {asked};
+  bool names_one = false;
   std::vector<const CatalogueEntry*> same;
-  for (const CatalogueEntry& entry : facts::catalogue())
-    if (is_same_model(entry, *report.spec)) same.push_back(&entry);
+  for (const CatalogueEntry& entry : facts::catalogue()) {
+    const bool is_named = is_named_in(report.source, entry.id);
+    names_one |= is_named;
+    if (is_same_model(entry, *report.spec, is_named)) same.push_back(&entry);
+  }
   const auto named = std::find_if(same.begin(), same.end(), [&](const CatalogueEntry* entry) {
     return is_named_in(report.source, entry->id);
   });
   if (named != same.end()) return {*named};
+  if (names_one) return {};  // what another repository shows says nothing of it
   std::erase_if(same, [](const CatalogueEntry* entry) { return entry->hub_parameters == 0; });
   return same;
 }
@@ -148,7 +156,7 @@ Explanation explain_in_part(std::int64_t remainder, const std::vector<Difference
 }
 
 void tell_rest(const Subject& subject, const CatalogueEntry& entry, const Explanation& explained,
-               Report& report) {
+               bool is_counted, Report& report) {
   std::string known;
   for (const Difference& difference : explained.differences)
     known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", to_string(difference.cause),
@@ -156,11 +164,14 @@ void tell_rest(const Subject& subject, const CatalogueEntry& entry, const Explan
   const std::int64_t rest = explained.rest;
   add_info(
       subject, report, "HUB_TOTAL_UNEXPLAINED",
-      fmt::format("the hub shows {} parameters for {} ({}): {} {} than this config's weights{}{}, and no "
-                  "known cause makes up for {}",
+      fmt::format("the hub shows {} parameters for {} ({}): {} {} than this config's weights{}{}, and {}",
                   with_commas(entry.hub_parameters), entry.id, facts::kHubParametersSource,
                   with_commas(rest < 0 ? -rest : rest), rest < 0 ? "fewer" : "more",
-                  known.empty() ? "" : " with ", known, known.empty() ? "it" : "that rest"));
+                  known.empty() ? "" : " with ", known,
+                  is_counted
+                      ? fmt::format("no known cause makes up for {}", known.empty() ? "it" : "that rest")
+                      : std::string("how many elements its quantized weights are stored in is not counted "
+                                    "here")));
 }
 
 // Takes the published total where it is known. False: nothing is published.
@@ -191,7 +202,7 @@ bool take_published(const Subject& subject, const std::optional<memory::StoredCh
     parameters.differences = explained.differences;
     if (!is_whole) parameters.differences.push_back({Cause::kUnexplained, explained.rest});
   }
-  if (!is_whole) tell_rest(subject, entry, explained, report);
+  if (!is_whole) tell_rest(subject, entry, explained, checkpoint.has_value(), report);
   return true;
 }
 

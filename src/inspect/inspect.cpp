@@ -70,7 +70,7 @@ Status check_deployment(const Subject& subject, Report& report) {
   const ModelCard* known_card = card ? &*card : nullptr;
   check_license(subject, known_card, report);
   check_revision(subject, known_card, report);
-  check_code(subject, report.findings);
+  check_code(subject, report);
   check_generation(subject, report);
   check_card(subject, known_card, report);
   measure_maximum_input(subject, report);
@@ -79,12 +79,21 @@ Status check_deployment(const Subject& subject, Report& report) {
   return check_environment(subject, report);
 }
 
+bool artifact_is_adapter(const artifact::Artifact& artifact) {
+  const Findings& findings = artifact.findings();
+  return artifact.config().is_null() &&
+         std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.id == "ADAPTER_ONLY"; });
+}
+
 Status run_checks(const Subject& subject, Report& report) {
   std::optional<Error> spec_error;
   if (auto spec = model::read_spec(subject.artifact))
     report.spec = std::move(*spec);
   else
     spec_error = spec.error();
+  // What an adapter changes is described by the model that it is for.
+  if (artifact_is_adapter(subject.artifact)) spec_error.reset();
   name_model(subject, report);
   check_config(subject, spec_error, report.findings);
   if (report.spec) check_assumed(subject, *report.spec, report.findings);
@@ -141,8 +150,8 @@ Result<Report> inspect(const std::string& model, const Options& options) {
   check_locked_length(*artifact, report);
   for (const std::string& path : artifact->cut_files())
     report.findings.push_back({"FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, path,
-                               "the file became shorter while it was read: what stood behind its new end was "
-                               "read as zeros",
+                               "the file became shorter while it was read, or its disk fails: what was not "
+                               "there was read as zeros",
                                "look again when nothing writes to the file any more"});
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.level > b.level; });

@@ -166,7 +166,7 @@ struct Report {
 ///         finding.
 Result<Report> inspect(const std::string& model, const Options& options = {});
 
-/// The document plimsoll.inspect/1. Source: CONTRACT items 7 to 17.
+/// The document plimsoll.inspect/1. An unknown number is null, and a finding says why.
 Json to_json(const Report& report);
 
 /// The page for people: the four values that decide, the parts, the findings.

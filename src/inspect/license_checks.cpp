@@ -125,6 +125,38 @@ void add_terms_finding(const LicenseFacts& row, const std::string& where, Findin
               "check that your use meets them");
 }
 
+// Whether consent is asked for is the repository's matter, not the licence's.
+Json gated_json(const artifact::HubFacts* hub, const ModelCard* card) {
+  if (hub) return hub->is_gated;
+  if (card && card->has_prefix("extra_gated_")) return true;
+  return {};
+}
+
+// Two licences for one model: that of a GGUF's keys and of its card, or of either and of a LICENSE file.
+void check_conflicts(const Subject& subject, const ModelCard* card, const std::optional<Statement>& statement,
+                     const std::optional<LicenseFile>& file, Findings& findings) {
+  const auto is_version_of = [](std::string_view exact, std::string_view family) {
+    return exact == family || exact.starts_with(std::string(family) + "-");
+  };
+  // A GGUF's own licence goes before its card's.
+  if (const auto said = card ? card->values("license") : std::vector<std::string>();
+      subject.is_gguf() && statement && statement->row && statement->where != kCardPlace && !said.empty()) {
+    const auto id = strictest(said);
+    const auto* other = row_of(*id, card->field("license_name"));
+    if (other && !is_version_of(other->id, statement->row->id) &&
+        !is_version_of(statement->row->id, other->id))
+      add_check(findings, "LICENSE_CONFLICT", FindingLevel::kWarning, kCardPlace,
+                fmt::format("{} says \"{}\", the card says \"{}\"", statement->where, statement->row->id,
+                            other->id),
+                "ask the publisher which one holds; until then keep to the stricter one");
+  }
+  if (statement && statement->row && file && file->row && !is_version_of(file->row->id, statement->row->id))
+    add_check(findings, "LICENSE_CONFLICT", FindingLevel::kWarning, file->path,
+              fmt::format("{} says \"{}\", the text of {} is \"{}\"", statement->where, statement->row->id,
+                          file->path, file->row->id),
+              "ask the publisher which one holds; until then keep to the stricter one");
+}
+
 }  // namespace
 
 void check_license(const Subject& subject, const ModelCard* card, Report& report) {
@@ -143,13 +175,6 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
   else if (row)
     report.license = std::string(row->id);
 
-  // Whether consent is asked for is the repository's matter, not the licence's.
-  const artifact::HubFacts* hub = subject.artifact.hub();
-  Json gated;
-  if (hub)
-    gated = hub->is_gated;
-  else if (card && card->has_prefix("extra_gated_"))
-    gated = true;
   report.license_terms =
       Json::object({{"id", report.license},
                     {"name", row         ? Json(row->title)
@@ -158,7 +183,7 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
                     {"commercial_use", row ? permission_json(row->commercial_use) : Json()},
                     {"redistribution", row ? permission_json(row->redistribution) : Json()},
                     {"derivatives", row ? permission_json(row->derivatives) : Json()},
-                    {"gated", gated},
+                    {"gated", gated_json(subject.artifact.hub(), card)},
                     {"conditions", row && !row->conditions.empty() ? Json(row->conditions) : Json()},
                     {"source", row ? Json(fmt::format("{}, {}", row->source, row->date)) : Json()}});
 
@@ -180,14 +205,7 @@ void check_license(const Subject& subject, const ModelCard* card, Report& report
     add_check(report.findings, "LICENSE_MISSING", FindingLevel::kWarning, kCardPlace,
               "the model card names no licence and there is no LICENSE file: nothing is allowed by default",
               "ask the publisher for the terms");
-  const auto is_version_of = [](std::string_view exact, std::string_view family) {
-    return exact == family || exact.starts_with(std::string(family) + "-");
-  };
-  if (statement && statement->row && file && file->row && !is_version_of(file->row->id, statement->row->id))
-    add_check(report.findings, "LICENSE_CONFLICT", FindingLevel::kWarning, file->path,
-              fmt::format("{} says \"{}\", the text of {} is \"{}\"", statement->where, statement->row->id,
-                          file->path, file->row->id),
-              "ask the publisher which one holds; until then keep to the stricter one");
+  check_conflicts(subject, card, statement, file, report.findings);
 }
 
 }  // namespace plimsoll::inspect

@@ -10,7 +10,7 @@
 namespace plimsoll::inspect {
 
 /// Fills report.multimodal and appends why a count is not known.
-/// Source: docs/formulas/image_tokens.md; CONTRACT, `multimodal`.
+/// Source: docs/formulas/image_tokens.md.
 void read_multimodal(const Subject& subject, Report& report);
 
 }  // namespace plimsoll::inspect

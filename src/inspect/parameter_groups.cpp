@@ -21,6 +21,17 @@ bool has_segment(std::string_view name, std::string_view segment) {
   return dotted.find("." + std::string(segment) + ".") != std::string::npos;
 }
 
+// Files older than the stacks have each expert by itself: "blk.0.ffn_gate.7.weight", as a pattern
+// "blk.*.ffn_gate.*.weight".
+bool is_lone_gguf_expert(std::string_view name) {
+  for (const std::string_view part : {".ffn_gate.", ".ffn_up.", ".ffn_down."})
+    if (const std::size_t at = name.find(part); name.starts_with("blk.") && at != name.npos) {
+      const std::size_t digit = at + part.size();
+      return digit < name.size() && (name[digit] == '*' || (name[digit] >= '0' && name[digit] <= '9'));
+    }
+  return false;
+}
+
 }  // namespace
 
 WeightGroup group_of(std::string_view name) {
@@ -36,7 +47,7 @@ WeightGroup group_of(std::string_view name) {
   if (has_any(name, {"indexer"})) return WeightGroup::kIndexer;
   if (has_any(name, {"router", ".gate.", "ffn_gate_inp"})) return WeightGroup::kRouter;
   if (has_any(name, {"shared_expert", "_shexp"})) return WeightGroup::kSharedExperts;
-  if (has_any(name, {"experts", "_exps"})) return WeightGroup::kExperts;
+  if (has_any(name, {"experts", "_exps"}) || is_lone_gguf_expert(name)) return WeightGroup::kExperts;
   if (has_any(name, {"linear_attn", "mamba", "ssm_", "short_conv", "shortconv", ".conv.", "mixer.in_proj",
                      "mixer.out_proj", "mixer.conv1d"}))
     return WeightGroup::kState;
@@ -49,7 +60,7 @@ Parts::Parts(const std::optional<model::ModelSpec>& spec, std::span<const model:
   for (const model::TensorKind& kind : kinds)
     if (const std::size_t at = kind.pattern.find("ffn.experts."); at != std::string::npos)
       above_experts_.insert(kind.pattern.substr(0, at + std::string_view("ffn.").size()));
-  if (!spec || !spec->has_file_names) return;
+  if (!spec) return;
   for (const model::Weight& weight : spec->weights) {
     std::string name = weight.hf_name;
     for (std::size_t at = name.find("{}"); at != std::string::npos; at = name.find("{}"))
@@ -59,9 +70,21 @@ Parts::Parts(const std::optional<model::ModelSpec>& spec, std::span<const model:
   }
 }
 
-const Parts::Known* Parts::find(const std::string& name) const {
+const Parts::Known* Parts::find_exactly(const std::string& name) const {
   const auto at = known_.find(name);
   return at == known_.end() ? nullptr : &at->second;
+}
+
+// Wrappers put a word of theirs before the language model's names or after "model."; files of a model without
+// its head leave "model." out.
+const Parts::Known* Parts::find(const std::string& name) const {
+  if (const Known* known = find_exactly(name)) return known;
+  std::string plain = name;
+  for (const std::string_view word : {"language_model.", "text_model."})
+    if (const std::size_t at = plain.find(word); at == 0 || at == std::string_view("model.").size())
+      plain.erase(at, word.size());
+  const Known* known = plain == name ? nullptr : find_exactly(plain);
+  return known || plain.starts_with("model.") ? known : find_exactly("model." + plain);
 }
 
 WeightGroup Parts::group_of(const model::TensorKind& kind, const std::string& module) const {

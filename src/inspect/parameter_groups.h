@@ -24,7 +24,7 @@ model::WeightGroup group_of(std::string_view name);
 bool is_buffer(const model::TensorKind& kind);
 bool is_buffer(std::string_view name, std::span<const std::int64_t> shape);
 
-/// The same with a spec that knows the names of its files; names alone decide where it does not know one.
+/// The same with a spec, whose names are those of files, or nearly; names alone decide where it lacks one.
 class Parts {
  public:
   /// `kinds` are all that the files hold: some names mean what stands beside them.
@@ -39,6 +39,7 @@ class Parts {
     model::WeightGroup group;
     bool is_parameter;
   };
+  const Known* find_exactly(const std::string& name) const;
   const Known* find(const std::string& name) const;
   bool is_correction_of_router(std::string_view name) const;
   std::unordered_map<std::string, Known> known_;   // by pattern

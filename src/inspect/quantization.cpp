@@ -101,6 +101,8 @@ std::string method_by_layout(model::Layout layout) {
       return "bitsandbytes";
     case model::Layout::kMxfp4Blocks:
       return "mxfp4";
+    case model::Layout::kMlx:
+      return "mlx";
     case model::Layout::kPackedInt:
     case model::Layout::kSparse24:
       return "compressed-tensors";
@@ -263,10 +265,13 @@ void check_quantization(const Subject& subject, const std::optional<model::Quant
   }
   tell_unread_patterns(subject, *declared, findings);
   if (!stored.has_quantized()) {
+    if (memory::is_for_cache_alone(*declared)) return;
     add_check(findings, "QUANT_NOT_STORED", FindingLevel::kWarning, declared_in(subject, *declared),
-              fmt::format("the config says {}, but no stored weight is quantized",
+              fmt::format("{} says {}, but no stored weight is quantized",
+                          declared->file.empty() ? "the config" : declared->file,
                           declared->method.empty() ? "the model is quantized" : declared->method),
-              "remove quantization_config, or download the quantized weights");
+              declared->file.empty() ? "remove quantization_config, or download the quantized weights"
+                                     : "remove " + declared->file + ", or download the quantized weights");
     return;
   }
   check_code_dtype(subject, *declared, stored, findings);

@@ -7,6 +7,8 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "base/json_view.h"
@@ -55,13 +57,25 @@ void check_vocabulary_file(const Subject& subject, Findings& findings) {
   if (!document->root().is_object()) tell(findings, kVocabulary, std::nullopt);
 }
 
+// Python takes the last of equal keys.
+void tell_repeated(Findings& findings, const Sidecar& sidecar, const Json& json) {
+  std::unordered_set<std::string_view> seen;
+  for (const auto& [key, value] : json.members())
+    if (!seen.insert(key).second)
+      return add_check(
+          findings, "CFG_DUP_KEY", FindingLevel::kWarning, fmt::format("{}: /{}", sidecar.file, key),
+          fmt::format("key \"{}\" is there more than once; the last one counts", key), "keep one of them");
+}
+
 }  // namespace
 
 void check_sidecars(const Subject& subject, Findings& findings) {
   if (subject.is_gguf()) return;
-  for (const Sidecar& sidecar : kSidecars)
+  for (const Sidecar& sidecar : kSidecars) {
+    tell_repeated(findings, sidecar, subject.artifact.json_file(sidecar.file));
     if (subject.has_file(sidecar.file) && !subject.artifact.json_file(sidecar.file).is_object())
       tell(findings, sidecar, subject.artifact.json_file_error(sidecar.file));
+  }
   check_vocabulary_file(subject, findings);
 }
 

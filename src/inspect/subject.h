@@ -34,11 +34,10 @@ struct Subject {
   }
 };
 
-/// Appends a finding whose kind is a failed check, the usual one in this room. A warning or an error says
-/// what to do.
+/// Appends a finding whose kind is a failed check, the usual one in this room.
 inline void add_check(Findings& findings, std::string id, FindingLevel level, std::string where,
-                      std::string message, std::string fix = {}) {
-  PLIMSOLL_DCHECK(level == FindingLevel::kInfo || !fix.empty(), "a finding without a fix");
+                      std::string message, std::string fix) {
+  PLIMSOLL_DCHECK(!fix.empty(), "a finding without a fix");
   findings.push_back({std::move(id), level, FindingKind::kCheckFailed, std::move(where), std::move(message),
                       std::move(fix)});
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "inspect/conversation.h"
 #include "text/chat.h"
 #include "text/text.h"
 
@@ -144,6 +145,7 @@ class TemplateTrial {
     Trial trial;
     const auto chat = parse(text);
     if (!chat) return trial;
+    add_internals(text);
     const auto plain = render(artifact_, *chat, {message("user", "Hello")});
     if (!plain) {
       add_failure(plain.error());
@@ -173,12 +175,27 @@ class TemplateTrial {
     return nullptr;
   }
 
+  // Where a sandbox gives nothing for them the template renders all the same, elsewhere it runs code.
+  void add_internals(std::string_view text) {
+    for (const char* word : {"__class__", "__globals__", "__subclasses__", "__mro__", "__base__", "__bases__",
+                             "__init__", "__builtins__", "__import__", "__dict__", "__getattribute__",
+                             "__code__", "__self__", "__func__", "__reduce__"})
+      if (text.find(word) != std::string_view::npos && !is_unsafe_told_) {
+        is_unsafe_told_ = true;
+        add("TMPL_UNSAFE", FindingLevel::kWarning,
+            fmt::format("the template names {}, an internal of Python; nothing runs here", word),
+            "do not trust this template");
+      }
+  }
+
   void add_failure(const text::TemplateError& error) {
     const std::string what =
         fmt::format("rendering one user message ends with {}: {}", error.type, error.message);
     if (error.type == "LimitError" || error.type == "OverflowError" || error.type == "MemoryError")
       add("TMPL_LIMIT", FindingLevel::kWarning, "a limit stops the template; " + what,
           "use another template");
+    else if (error.type == "SecurityError" && is_unsafe_told_)
+      return;
     else if (error.type == "SecurityError")
       add("TMPL_UNSAFE", FindingLevel::kWarning, "the template reaches for internals; nothing runs; " + what,
           "do not trust this template");
@@ -212,6 +229,7 @@ class TemplateTrial {
   const artifact::Artifact& artifact_;
   const std::string& file_;
   Findings& findings_;
+  bool is_unsafe_told_ = false;
 };
 
 const std::string* named(const std::vector<Source>& sources, std::string_view name) {
@@ -221,9 +239,32 @@ const std::string* named(const std::vector<Source>& sources, std::string_view na
   return nullptr;
 }
 
+void check_absence(const Subject& subject, const Report& report, Findings& findings) {
+  const bool is_gguf = subject.is_gguf();
+  if (is_gguf ? !subject.figures.contains("tokenizer.ggml.model")
+              : !subject.has_file("tokenizer_config.json"))
+    return;
+  // A file that cannot be read may have held one: that is told as a fault of the file.
+  const bool is_readable = is_gguf || subject.artifact.json_file("tokenizer_config.json").is_object();
+  const Conversation conversation = conversation_of(subject, report);
+  if (!is_readable || conversation == Conversation::kNone) return;
+  const bool is_base = conversation == Conversation::kBase;
+  const std::string where =
+      is_gguf ? subject.place("tokenizer.chat_template") : "tokenizer_config.json: /chat_template";
+  std::string message =
+      "there is no chat template: /v1/completions can be served, /v1/chat/completions can not";
+  if (is_gguf)
+    message =
+        "there is no chat template: text can be completed; for conversations llama.cpp takes a general one, "
+        "other engines none";
+  if (is_base) message += "; name or card say that this is a base model, which needs none";
+  add_check(findings, "TMPL_MISSING", is_base || is_gguf ? FindingLevel::kInfo : FindingLevel::kWarning,
+            where, message, "give one with --chat-template");
+}
+
 }  // namespace
 
-Json check_templates(const Subject& subject, Findings& findings) {
+Json check_templates(const Subject& subject, const Report& report, Findings& findings) {
   const std::vector<Source> sources = find_sources(subject);
   Json list = Json::array();
   const Source* used = nullptr;
@@ -245,18 +286,12 @@ Json check_templates(const Subject& subject, Findings& findings) {
     const std::string* for_tools = named(sources, "tool_use");
     trial = TemplateTrial(subject.artifact, *used, findings).run(text, for_tools ? *for_tools : text);
   }
-  const bool has_tokenizer = subject.has_file("tokenizer_config.json");
-  // A file that cannot be read may have held one: that is told as a fault of the file.
-  const bool is_readable = subject.artifact.json_file("tokenizer_config.json").is_object();
   if (!sources.empty() && (!used || default_of(*used)->empty()))
     add_check(findings, "TMPL_NO_DEFAULT", FindingLevel::kWarning, place_of(sources.front().file),
               used ? "the chat template is empty: no word of a conversation reaches the model"
                    : "no chat template is the default one: conversations without tools cannot be served",
               "give one with --chat-template");
-  if (sources.empty() && has_tokenizer && is_readable)
-    add_check(findings, "TMPL_MISSING", FindingLevel::kWarning, "tokenizer_config.json: /chat_template",
-              "there is no chat template: /v1/completions can be served, /v1/chat/completions can not",
-              "give one with --chat-template");
+  if (sources.empty()) check_absence(subject, report, findings);
   return Json::object({{"sources", std::move(list)},
                        {"system", treatment_json(trial.system)},
                        {"tools", treatment_json(trial.tools)}});

@@ -4,18 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace plimsoll::inspect {
 namespace {
 
 constexpr std::int64_t kEndsShown = 8;
 constexpr std::size_t kStepBytes = std::size_t{16} << 20;  // looked at before its pages are given back
+constexpr std::int64_t kBlock = 4096;                      // values that are averaged at once
 
 template <class T>
 T load(std::span<const std::byte> data, std::int64_t index) {
@@ -26,12 +29,14 @@ T load(std::span<const std::byte> data, std::int64_t index) {
 
 double half_to_double(std::uint16_t bits) {
   const int exponent = bits >> 10 & 0x1F, mantissa = bits & 0x3FF;
+  constexpr int kRebias = 127 - 15;
+  if (exponent != 0 && exponent != 31)  // most are, and a float says them with the same digits
+    return static_cast<double>(std::bit_cast<float>((bits & 0x8000u) << 16 |
+                                                    static_cast<std::uint32_t>(exponent + kRebias) << 23 |
+                                                    static_cast<std::uint32_t>(mantissa) << 13));
   const double sign = bits & 0x8000 ? -1.0 : 1.0;
   if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-  if (exponent == 31)
-    return mantissa ? std::numeric_limits<double>::quiet_NaN()
-                    : sign * std::numeric_limits<double>::infinity();
-  return sign * std::ldexp(1024 + mantissa, exponent - 25);
+  return mantissa ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
 }
 
 // Eight-bit floats: `bias` and mantissa bits as the OCP page names them; E4M3 has no infinity.
@@ -47,54 +52,74 @@ double eighth_to_double(std::uint8_t bits, int mantissa_bits, int bias) {
   return sign * std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
 }
 
-using Load = double (*)(std::span<const std::byte>, std::int64_t);
+// Reads `count` elements from the `first` on.
+using Load = void (*)(std::span<const std::byte> data, std::int64_t first, std::int64_t count,
+                      double* values);
+
+template <auto one>
+void load_all(std::span<const std::byte> data, std::int64_t first, std::int64_t count, double* values) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = one(data, first + i);
+}
 
 template <class T>
 double load_plain(std::span<const std::byte> data, std::int64_t index) {
   return static_cast<double>(load<T>(data, index));
 }
 
-// How to read one element; null for types that are stored in blocks or packed.
+double load_half(std::span<const std::byte> data, std::int64_t index) {
+  return half_to_double(load<std::uint16_t>(data, index));
+}
+
+double load_brain(std::span<const std::byte> data, std::int64_t index) {
+  return static_cast<double>(
+      std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(data, index)) << 16));
+}
+
+// The value of each byte: eighth_to_double is too slow to be asked for every element.
+template <int mantissa_bits, int bias>
+double load_eighth(std::span<const std::byte> data, std::int64_t index) {
+  static const std::array<double, 256> kValues = [] {
+    std::array<double, 256> values{};
+    for (int bits = 0; bits < 256; ++bits)
+      values[static_cast<std::size_t>(bits)] =
+          eighth_to_double(static_cast<std::uint8_t>(bits), mantissa_bits, bias);
+    return values;
+  }();
+  return kValues[load<std::uint8_t>(data, index)];
+}
+
+// How to read elements; null for types that are stored in blocks or packed.
 Load loader_of(DType dtype) {
   switch (dtype) {
     case DType::kF64:
-      return load_plain<double>;
+      return load_all<load_plain<double>>;
     case DType::kF32:
-      return load_plain<float>;
+      return load_all<load_plain<float>>;
     case DType::kF16:
-      return [](std::span<const std::byte> d, std::int64_t i) {
-        return half_to_double(load<std::uint16_t>(d, i));
-      };
+      return load_all<load_half>;
     case DType::kBF16:
-      return [](std::span<const std::byte> d, std::int64_t i) {
-        return static_cast<double>(
-            std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(d, i)) << 16));
-      };
+      return load_all<load_brain>;
     case DType::kI64:
-      return load_plain<std::int64_t>;
+      return load_all<load_plain<std::int64_t>>;
     case DType::kI32:
-      return load_plain<std::int32_t>;
+      return load_all<load_plain<std::int32_t>>;
     case DType::kI16:
-      return load_plain<std::int16_t>;
+      return load_all<load_plain<std::int16_t>>;
     case DType::kI8:
-      return load_plain<std::int8_t>;
+      return load_all<load_plain<std::int8_t>>;
     case DType::kU64:
-      return load_plain<std::uint64_t>;
+      return load_all<load_plain<std::uint64_t>>;
     case DType::kU32:
-      return load_plain<std::uint32_t>;
+      return load_all<load_plain<std::uint32_t>>;
     case DType::kU16:
-      return load_plain<std::uint16_t>;
+      return load_all<load_plain<std::uint16_t>>;
     case DType::kU8:
     case DType::kBool:
-      return load_plain<std::uint8_t>;
+      return load_all<load_plain<std::uint8_t>>;
     case DType::kF8E4M3:
-      return [](std::span<const std::byte> d, std::int64_t i) {
-        return eighth_to_double(load<std::uint8_t>(d, i), 3, 7);
-      };
+      return load_all<load_eighth<3, 7>>;
     case DType::kF8E5M2:
-      return [](std::span<const std::byte> d, std::int64_t i) {
-        return eighth_to_double(load<std::uint8_t>(d, i), 2, 15);
-      };
+      return load_all<load_eighth<2, 15>>;
     default:
       return nullptr;
   }
@@ -171,43 +196,81 @@ struct Statistics {
   double mean = 0, deviation = 0;
 };
 
-// Welford's running mean and squared distances. `Wide` is wider than double where the values have 64 bits:
-// distances of finite ones can be twice the largest double, and their squares are far above it.
+// Means and squared distances by Chan's rule: those of a block of values, joined to all before. `Wide` is
+// wider than double where the values have 64 bits: distances of finite ones can be twice the largest double,
+// and their squares are far above it.
+template <class Wide>
+class Moments {
+ public:
+  void add(std::span<const double> values) {
+    if (values.empty()) return;
+    const auto count = static_cast<Wide>(values.size());
+    const Wide mean = sum_of(values, [](Wide value) { return value; }) / count;
+    const Wide squares = sum_of(values, [mean](Wide value) { return (value - mean) * (value - mean); });
+    const Wide distance = mean - mean_, all = count_ + count;
+    mean_ += distance * (count / all);
+    squares_ += squares + distance * distance * (count_ * (count / all));
+    count_ = all;
+  }
+  double mean() const { return static_cast<double>(mean_); }
+  double deviation() const { return count_ > 0 ? static_cast<double>(std::sqrt(squares_ / count_)) : 0; }
+
+ private:
+  // Four sums side by side: one alone waits for each addition before the next.
+  template <class Term>
+  static Wide sum_of(std::span<const double> values, Term term) {
+    std::array<Wide, 4> sums{};
+    std::size_t i = 0;
+    for (; i + 4 <= values.size(); i += 4)
+      for (std::size_t lane = 0; lane < 4; ++lane) sums[lane] += term(static_cast<Wide>(values[i + lane]));
+    for (; i < values.size(); ++i) sums[0] += term(static_cast<Wide>(values[i]));
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+
+  Wide count_ = 0, mean_ = 0, squares_ = 0;
+};
+
 template <class Wide>
 Statistics read_values(const artifact::Artifact& artifact, std::span<const std::byte> data, std::size_t width,
-                       Load load_one, const Integers& integers) {
+                       Load load_some, const Integers& integers) {
   Statistics result;
-  Wide mean = 0, squares = 0;
+  Moments<Wide> moments;
   double least = 0, most = 0;
   const auto is_less = [&](std::int64_t a, std::int64_t b) {
     return integers.is_less && integers.is_less(data, a, b);
   };
   const auto count = static_cast<std::int64_t>(data.size() / width);
   const auto step = static_cast<std::int64_t>(kStepBytes / width);
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (i % step == 0 && i > 0)  // a tensor can be larger than the memory
-      artifact.release(data.subspan(static_cast<std::size_t>(i - step) * width, kStepBytes));
-    const double value = load_one(data, i);
-    if (!std::isfinite(value)) {
-      ++(std::isnan(value) ? result.nan : result.infinite);
-      continue;
+  static_assert(kStepBytes % (kBlock * sizeof(double)) == 0, "steps end where blocks end");
+  std::vector<double> values(static_cast<std::size_t>(kBlock));
+  for (std::int64_t first = 0; first < count; first += kBlock) {
+    if (first % step == 0 && first > 0)  // a tensor can be larger than the memory
+      artifact.release(data.subspan(static_cast<std::size_t>(first - step) * width, kStepBytes));
+    const std::int64_t in_block = std::min(kBlock, count - first);
+    load_some(data, first, in_block, values.data());
+    std::size_t num_finite = 0;
+    for (std::int64_t i = first; i < first + in_block; ++i) {
+      const double value = values[static_cast<std::size_t>(i - first)];
+      if (!std::isfinite(value)) {
+        ++(std::isnan(value) ? result.nan : result.infinite);
+        continue;
+      }
+      values[num_finite++] = value;  // the finite ones move to the front
+      const bool is_first = result.finite + static_cast<std::int64_t>(num_finite) == 1;
+      if (is_first || value < least || (value == least && is_less(i, result.least_at))) {
+        least = value;
+        result.least_at = i;
+      }
+      if (is_first || value > most || (value == most && is_less(result.most_at, i))) {
+        most = value;
+        result.most_at = i;
+      }
     }
-    if (result.finite == 0 || value < least || (value == least && is_less(i, result.least_at))) {
-      least = value;
-      result.least_at = i;
-    }
-    if (result.finite == 0 || value > most || (value == most && is_less(result.most_at, i))) {
-      most = value;
-      result.most_at = i;
-    }
-    ++result.finite;
-    const Wide distance = static_cast<Wide>(value) - mean;
-    mean += distance / static_cast<Wide>(result.finite);
-    squares += distance * (static_cast<Wide>(value) - mean);
+    result.finite += static_cast<std::int64_t>(num_finite);
+    moments.add({values.data(), num_finite});
   }
-  result.mean = static_cast<double>(mean);
-  if (result.finite > 0)
-    result.deviation = static_cast<double>(std::sqrt(squares / static_cast<Wide>(result.finite)));
+  result.mean = moments.mean();
+  result.deviation = moments.deviation();
   return result;
 }
 
@@ -234,7 +297,10 @@ Result<Json> tensor_statistics(const artifact::Artifact& artifact, const std::st
   const auto count = static_cast<std::int64_t>(data.size() / width);
   const Integers integers = integers_of(tensor->dtype);
   const auto shown = [&](std::int64_t i) {
-    return integers.show ? integers.show(data, i) : Json(load(data, i));
+    if (integers.show) return integers.show(data, i);
+    double value = 0;
+    load(data, i, 1, &value);
+    return Json(value);
   };
   const Statistics statistics = width == sizeof(double)
                                     ? read_values<long double>(artifact, data, width, load, integers)

@@ -11,6 +11,7 @@
 
 #include "inspect/templates.h"
 #include "inspect/vocabulary.h"
+#include "text/text.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -45,13 +46,15 @@ class Tokens {
     collect_stops();
     check_vocabulary_size();
     check_stops();
+    if (subject_.options.is_deep) check_loading();
     Json special = Json::object();
     for (const char* name : {"bos", "eos", "pad", "unk"}) special.set(name, special_token(name));
-    report_.tokenizer = Json::object({{"kind", vocabulary_.kind.empty() ? Json() : Json(vocabulary_.kind)},
-                                      {"vocab_size", vocabulary_.is_known ? Json(vocabulary_.size) : Json()},
-                                      {"special", std::move(special)},
-                                      {"stop_ids", stops_json()},
-                                      {"chat_template", check_templates(subject_, report_.findings)}});
+    report_.tokenizer =
+        Json::object({{"kind", vocabulary_.kind.empty() ? Json() : Json(vocabulary_.kind)},
+                      {"vocab_size", vocabulary_.is_known ? Json(vocabulary_.size) : Json()},
+                      {"special", std::move(special)},
+                      {"stop_ids", stops_json()},
+                      {"chat_template", check_templates(subject_, report_, report_.findings)}});
   }
 
  private:
@@ -117,12 +120,19 @@ class Tokens {
     if (!id) return;
     if (!stops_.contains(*id))
       add_check(
-          report_.findings, "STOP_TEMPLATE", FindingLevel::kWarning, "chat_template",
+          report_.findings, "STOP_TEMPLATE", FindingLevel::kWarning, template_place(),
           fmt::format("the template ends an answer with \"{}\" (id {}), which no other source names as a "
                       "stop: engines stop on {} and generate past it",
                       text, *id, stops_.empty() ? "nothing" : fmt::format("{}", fmt::join(stop_ids(), ", "))),
           fmt::format("add {} to eos_token_id of generation_config.json, or send stop_token_ids", *id));
     add_stop(*id, "chat_template");
+  }
+
+  std::string template_place() const {
+    const auto stored = artifact::stored_chat_template(subject_.artifact);
+    if (!stored) return "chat_template";
+    if (subject_.is_gguf()) return subject_.place(stored->file);
+    return stored->file.ends_with(".json") ? stored->file + ": /chat_template" : stored->file;
   }
 
   std::vector<std::int64_t> stop_ids() const {
@@ -180,7 +190,8 @@ class Tokens {
           fmt::format(
               "the tokenizer has {} ids, the embedding {} rows: {} rows are unused; sampling must never "
               "choose them",
-              vocabulary_.size, rows, rows - vocabulary_.size));
+              vocabulary_.size, rows, rows - vocabulary_.size),
+          "nothing need be done where the sampler masks ids without a token");
   }
 
   // transformers adds these to the vocabulary of tokenizer.json.
@@ -221,18 +232,48 @@ class Tokens {
   }
 
   void check_stops() {
-    if (subject_.is_gguf()) return;
-    check_any_stop();
-    check_special_texts();
-    check_stop_sources();
+    if (!subject_.is_gguf()) {
+      check_any_stop();
+      check_special_texts();
+      check_stop_sources();
+    }
     const auto rows = embedding_rows();
     if (!rows || *rows < 1) return;
     for (const auto& [id, sources] : stops_)
       if (id < 0 || id >= *rows)
         add_check(report_.findings, "EOS_RANGE", FindingLevel::kWarning,
-                  sources.front() == "chat_template" ? sources.front() : sources.front() + ": /eos_token_id",
+                  sources.front() == "chat_template" ? template_place()
+                  : subject_.is_gguf()               ? subject_.place(sources.front())
+                                                     : sources.front() + ": /eos_token_id",
                   fmt::format("stop id {} can never be produced: the vocabulary has {} ids", id, *rows),
                   "correct the id");
+  }
+
+  // What no check above found wrong may still be refused by whoever encodes with it.
+  void check_loading() {
+    const bool is_told =
+        std::any_of(report_.findings.begin(), report_.findings.end(), [](const Finding& finding) {
+          return finding.level == FindingLevel::kError &&
+                 (finding.id.starts_with("TOK_") || finding.id.starts_with("GGUF_"));
+        });
+    // llama.cpp takes merges of any text; a GGUF's are no reason to call it broken.
+    const bool is_here = !subject_.is_gguf() && subject_.artifact.has_tensor_bytes();
+    if (is_told || !is_here || !text::has_tokenizer(subject_.artifact)) return;
+    const auto loaded = text::load_tokenizer(subject_.artifact);
+    if (loaded) return;
+    const Error& error = loaded.error();
+    const bool is_unsupported = error.code == ErrorCode::kUnsupported;
+    report_.findings.push_back(
+        {"TOK_LOAD", is_unsupported ? FindingLevel::kWarning : FindingLevel::kError,
+         is_unsupported ? FindingKind::kUnsupported : FindingKind::kMalformed, below_root(error.where),
+         fmt::format("the tokenizer cannot be loaded{}: {}", is_unsupported ? " here" : "", error.message),
+         error.fix.empty() ? "download the tokenizer again" : error.fix});
+  }
+
+  std::string below_root(std::string where) const {
+    const std::string start = subject_.artifact.root() + "/";
+    if (where.starts_with(start)) where.erase(0, start.size());
+    return where.empty() ? "tokenizer.json" : where;
   }
 
   // Where generation_config names other ends than config and tokenizer. vLLM adds the tokenizer's end to
@@ -258,7 +299,8 @@ class Tokens {
                     is_left_out ? "engines that take generation_config alone run past the others, those "
                                   "that add the sources up stop on all"
                                 : "generation_config wins"),
-        is_left_out ? "name every end of a turn in generation_config.json" : "");
+        is_left_out ? "name every end of a turn in generation_config.json"
+                    : "nothing need be done; naming the same ends in both files is clearer");
   }
 
   const Subject& subject_;

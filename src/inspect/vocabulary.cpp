@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <utility>
 
 namespace plimsoll::inspect {
 namespace {
@@ -47,7 +49,7 @@ class Reader {
 
   void read_gguf() {
     const Json& tokens = subject_.figures["tokenizer.ggml.tokens"];
-    if (!tokens.is_array()) return;
+    if (!tokens.is_array()) return tell_no_tokens();
     // Kinds of tokens as GGUF numbers them.
     constexpr std::int64_t kControl = 3, kUserDefined = 4;
     const auto& kinds = subject_.figures["tokenizer.ggml.token_type"].items();
@@ -68,6 +70,25 @@ class Reader {
     vocabulary_.size = id;
     vocabulary_.is_known = true;
     if (const auto* kind = subject_.figures["tokenizer.ggml.model"].as_string()) vocabulary_.kind = *kind;
+  }
+
+  // Projectors and adapters have none; of a file that cannot be read, or a list passed over, nothing is
+  // known.
+  void tell_no_tokens() {
+    const auto& figures = subject_.figures;
+    const auto is_read = [](const Finding& finding) {
+      return finding.level != FindingLevel::kError && finding.id != "GGUF_VALUE_LONG";
+    };
+    const std::string* type = figures["general.type"].as_string();
+    const std::string* architecture = figures["general.architecture"].as_string();
+    const std::string* kind = figures["tokenizer.ggml.model"].as_string();
+    const bool needs_none = !architecture || *architecture == "clip" || (type && *type != "model") ||
+                            (kind && (*kind == "none" || *kind == "no_vocab"));
+    const Findings& of_file = subject_.artifact.findings();
+    if (needs_none || !std::all_of(of_file.begin(), of_file.end(), is_read)) return;
+    add_check(findings_, "TOK_MISSING", FindingLevel::kError, subject_.place("tokenizer.ggml.tokens"),
+              "there is no tokenizer: llama.cpp refuses the file, other engines can serve token ids, no text",
+              "convert the model again with its tokenizer files beside it");
   }
 
   void read_folder() {
@@ -93,12 +114,18 @@ class Reader {
       return;
     }
     const Json& model = json["model"];
+    if (!model.is_object()) {
+      malformed(findings_, "TOK_JSON", fmt::format("{}: /model", kFile),
+                "tokenizer.json has no model: no library reads it");
+      return;
+    }
     if (const auto* type = model["type"].as_string())
       vocabulary_.kind = *type;
     else if (!model["merges"].is_null())
       vocabulary_.kind = "BPE";
+    check_kind();
     read_model(model["vocab"]);
-    check_merges(model["merges"]);
+    check_merges(model);
     for (const Json& token : json["added_tokens"].items()) {
       const auto id = token["id"].as_integer();
       if (const auto* text = token["content"].as_string(); text && id && is_id(*id)) {
@@ -112,12 +139,26 @@ class Reader {
                 "tokenizer.json has no vocabulary: nothing in it stands for an id");
   }
 
+  void check_kind() {
+    constexpr std::array<std::string_view, 4> kKinds{"BPE", "Unigram", "WordPiece", "WordLevel"};
+    if (vocabulary_.kind.empty() || std::find(kKinds.begin(), kKinds.end(), vocabulary_.kind) != kKinds.end())
+      return;
+    findings_.push_back({"TOK_KIND", FindingLevel::kError, FindingKind::kUnsupported,
+                         fmt::format("{}: /model/type", kFile),
+                         fmt::format("the tokenizer is of the kind \"{}\"; {} are known", vocabulary_.kind,
+                                     fmt::join(kKinds, ", ")),
+                         "convert the tokenizer to a known kind"});
+  }
+
   // BPE and WordPiece map text to id; Unigram lists [text, score] in the order of the ids.
   void read_model(const Json& vocab) {
     vocabulary_.ids.reserve(vocab.size());
     vocabulary_.texts.reserve(vocab.size());
     for (const auto& [text, id] : vocab.members())
-      if (const auto number = id.as_integer(); number && is_id(*number)) add(text, *number);
+      if (const auto number = id.as_integer(); number && is_id(*number))
+        add(text, *number);
+      else
+        tell_no_id(text, id);
     std::int64_t id = 0;
     for (const Json& piece : vocab.items()) {
       if (piece.size() == 2)
@@ -126,8 +167,18 @@ class Reader {
     }
   }
 
-  // Merges are "a b" or ["a", "b"]; both sides must be tokens.
-  void check_merges(const Json& merges) {
+  void tell_no_id(std::string_view text, const Json& id) {
+    if (std::exchange(has_no_id_, true)) return;
+    malformed(findings_, "TOK_ID", fmt::format("{}: /model/vocab", kFile),
+              fmt::format("token \"{}\" has {} for an id, not a whole number from 0 up", text.substr(0, 60),
+                          dump(id).substr(0, 60)));
+  }
+
+  // Merges are "a b" or ["a", "b"]; both sides must be tokens, and so must what they make.
+  void check_merges(const Json& model) {
+    const Json& merges = model["merges"];
+    const std::string* prefix = model["continuing_subword_prefix"].as_string();
+    std::string whole;
     for (std::size_t number = 0; number < merges.items().size(); ++number) {
       const Json& merge = merges.items()[number];
       std::string_view left, right;
@@ -150,13 +201,21 @@ class Reader {
                               left, right));
         return;
       }
+      whole = left;
+      whole += right.substr(prefix ? std::min(prefix->size(), right.size()) : 0);
+      if (!vocabulary_.ids.contains(whole)) {
+        malformed(findings_, "TOK_MERGE", fmt::format("{}: /model/merges/{}", kFile, number),
+                  fmt::format("merge number {} \"{} {}\" makes \"{}\", which is not in the vocabulary",
+                              number, left, right, whole));
+        return;
+      }
     }
   }
 
   const Subject& subject_;
   Findings& findings_;
   Vocabulary vocabulary_;
-  bool has_doubled_ = false;
+  bool has_doubled_ = false, has_no_id_ = false;
 };
 
 }  // namespace

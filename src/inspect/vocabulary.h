@@ -29,7 +29,8 @@ struct Vocabulary {
   std::string_view added_at_start(std::string_view text) const;
 };
 
-/// Reads the vocabulary and appends its faults: TOK_MISSING, TOK_JSON, TOK_DUP_ID, TOK_MERGE.
+/// Reads the vocabulary and appends its faults: TOK_MISSING, TOK_JSON, TOK_KIND, TOK_ID,
+/// TOK_DUP_ID, TOK_MERGE.
 Vocabulary read_vocabulary(const Subject& subject, Findings& findings);
 
 }  // namespace plimsoll::inspect

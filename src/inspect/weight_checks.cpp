@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -94,6 +95,7 @@ class Comparison {
       return tell_other_names();
     are_names_known_ = forget_other_names();
     tell_layers();
+    tell_more_layers();
     tell_names();
   }
 
@@ -129,6 +131,7 @@ class Comparison {
       return;
     }
     found_patterns_.insert(model::name_pattern(name));
+    if (layer_words_.empty() && weight.layer == 0) note_layer_words(tensor->name);
     known_.insert(tensor->name);
     if (has_shape(*tensor, weight)) return;
     if (mismatched_ == 0) {
@@ -137,6 +140,12 @@ class Comparison {
       first_mismatch_place_ = place_of(subject_, *tensor);
     }
     ++mismatched_;
+  }
+
+  // "model.layers." of "model.layers.0.mlp.up_proj.weight".
+  void note_layer_words(std::string_view name) {
+    const std::size_t at = name.find(".0.");
+    if (at != std::string_view::npos) layer_words_ = name.substr(0, at + 1);
   }
 
   // Layers of which no tensor is there are told as layers, not tensor by tensor.
@@ -155,12 +164,59 @@ class Comparison {
                   [&](const auto& name) { return name.second >= 0 && !layers_found_.contains(name.second); });
   }
 
+  // Whole layers behind the config's last one, which nothing runs. Those that predict further tokens are no
+  // layers of the decoder.
+  void tell_more_layers() {
+    const auto& spec = *report_.spec;
+    const auto num_layers = static_cast<std::int64_t>(spec.layers.size());
+    if (spec.layers.empty() || has_prediction_layers()) return;
+    std::set<std::int64_t> more;
+    const artifact::Tensor* first = nullptr;
+    for (const auto& tensor : subject_.artifact.tensors()) {
+      const auto layer = known_.contains(tensor.name) ? std::nullopt : decoder_layer(tensor.name);
+      if (!layer || *layer < num_layers) continue;
+      // The config may keep silent about layers that predict further tokens; their names do not.
+      for (const char* word : {".enorm", ".hnorm", ".eh_proj", "mtp", "nextn"})
+        if (tensor.name.find(word) != std::string_view::npos) return;
+      if (!first) first = &tensor;
+      more.insert(*layer);
+    }
+    if (!first) return;
+    std::vector<std::string> names;
+    for (const std::int64_t layer : more) names.push_back(std::to_string(layer));
+    has_more_layers_ = true;
+    add_check(report_.findings, "CFG_LAYERS_MISMATCH", FindingLevel::kError, place_of(subject_, *first),
+              fmt::format("the config has {} layers, the weights also have tensors of layers {}: they would "
+                          "be left out",
+                          num_layers, names_list(names)),
+              "use the config of these weights");
+  }
+
+  bool has_prediction_layers() const {
+    const auto& spec = *report_.spec;
+    if (!spec.mtp_layers.empty()) return true;
+    for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules",
+                            "num_mtp_layers", "mtp_num_layers"})
+      if (subject_.figures[key].as_integer().value_or(0) > 0) return true;
+    return subject_.is_gguf();
+  }
+
+  // The number behind the words that the spec's own layers stand under; nothing for any other name.
+  std::optional<std::int64_t> decoder_layer(std::string_view name) const {
+    if (layer_words_.empty()) return std::nullopt;
+    const std::string_view rest = name.starts_with(layer_words_) ? name.substr(layer_words_.size()) : "";
+    std::int64_t layer = -1;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
+    const bool is_number = error == std::errc{} && end != rest.data() + rest.size() && *end == '.';
+    return is_number ? std::optional(layer) : std::nullopt;
+  }
+
   // A file that lacks every layer has other names for them: how whole it is cannot be told by ours.
   void tell_other_names() {
     if (is_complete())
       add_check(report_.findings, "CFG_NAMES_UNKNOWN",
                 subject_.figures_pointer.empty() ? FindingLevel::kWarning : FindingLevel::kInfo,
-                std::string(subject_.artifact.tensors().front().name),
+                place_of(subject_, subject_.artifact.tensors().front()),
                 fmt::format("no layer of the weights has a name that files of {} use; what they lack and the "
                             "shapes they should have were not compared",
                             report_.spec->architecture),
@@ -191,7 +247,8 @@ class Comparison {
       std::vector<std::string> names;
       for (const auto& [name, _] : absent_) names.push_back(name);
       add_check(
-          report_.findings, "CFG_MISSING_TENSOR", FindingLevel::kError, names.front(),
+          report_.findings, "CFG_MISSING_TENSOR", FindingLevel::kError,
+          fmt::format("{}: {}", list_of_tensors(), names.front()),
           fmt::format("{} tensors that the config calls for are absent: {}", names.size(), names_list(names)),
           "download the weights again, or use their own config");
     }
@@ -202,10 +259,22 @@ class Comparison {
       if (!first) first = &tensor;
       extra.emplace_back(tensor.name);
     }
-    if (first && subject_.figures_pointer.empty() && are_names_known_ && !has_unseen_encoder_)
+    if (first && subject_.figures_pointer.empty() && are_names_known_ && !has_unseen_encoder_ &&
+        !has_more_layers_)
       add_check(report_.findings, "ST_UNEXPECTED_TENSOR", FindingLevel::kInfo, place_of(subject_, *first),
                 fmt::format("{} tensors are not ones that {} has: {}", extra.size(),
-                            report_.spec->architecture, names_list(extra)));
+                            report_.spec->architecture, names_list(extra)),
+                "see that config and weights are of one model; loaders leave these tensors out");
+  }
+
+  // The file that should name a tensor: the index of several.
+  std::string list_of_tensors() const {
+    const auto& files = subject_.artifact.files();
+    const auto index = std::find_if(files.begin(), files.end(), [](const artifact::File& file) {
+      return file.role == artifact::FileRole::kIndex;
+    });
+    if (index != files.end()) return index->path;
+    return files[static_cast<std::size_t>(subject_.artifact.tensors().front().file)].path;
   }
 
   // A file that is broken, or a part that is absent, is told already; what it lacks is no news.
@@ -226,6 +295,8 @@ class Comparison {
   std::unordered_set<std::string_view> known_;  // views into the artifact
   std::set<int> layers_found_;
   std::unordered_set<std::string> found_patterns_;  // names without their numbers
+  std::string layer_words_;                         // before a layer's number, as the file has them
+  bool has_more_layers_ = false;
   bool are_names_known_ = true;
   bool has_unseen_encoder_ = false;                  // its weights go by other names here
   std::vector<std::pair<std::string, int>> absent_;  // name and layer

@@ -66,6 +66,10 @@ class Tensors {
         if (!scheme_.group_size || *scheme_.group_size <= 0) return std::nullopt;
         four_bit_codes();
         break;
+      case Layout::kMlx:
+        if (!scheme_.bits || !scheme_.group_size || *scheme_.group_size <= 0) return std::nullopt;
+        words_of_mlx();
+        break;
       case Layout::kPlain:
       case Layout::kPackedBytes:
       case Layout::kSparse24:
@@ -126,6 +130,13 @@ class Tensors {
     if (scheme_.has_zero_points)
       companion("weight_zero_point", DType::kI32, per_matrix(capped_product(words(weight_.out), groups())));
     if (scheme_.has_order) companion("weight_g_idx", DType::kI32, per_matrix(weight_.in));
+  }
+
+  void words_of_mlx() {
+    const std::int64_t scales = per_matrix(capped_product(weight_.out, groups()));
+    codes("weight", DType::kU32, per_matrix(capped_product(weight_.out, words(weight_.in))));
+    companion("scales", scheme_.has_zero_points ? plain_ : DType::kU8, scales);  // U8: an exponent
+    if (scheme_.has_zero_points) companion("biases", plain_, scales);
   }
 
   void four_bit_floats(std::int64_t group, DType scale) {
@@ -232,34 +243,31 @@ class Sum {
   std::int64_t carried_ = 0, held_ = 0;  // codes as stored, and the weights that they hold
 };
 
-// Lists of modules count only where they name modules as the spec does.
-bool names_agree(const model::ModelSpec& spec, const model::Quantization& quantization) {
-  const bool has_list =
-      std::any_of(quantization.unconverted.begin(), quantization.unconverted.end(),
-                  [](const std::string& name) { return name.find('.') != std::string::npos; });
-  if (!has_list) return true;
-  if (!spec.has_file_names) return false;
-  return std::any_of(spec.weights.begin(), spec.weights.end(), [&](const model::Weight& weight) {
-    return weight.layer >= 0 && quantization.leaves(module_of(weight));
-  });
-}
-
-}  // namespace
-
-std::optional<std::vector<StoredTensor>> stored_tensors(std::span<const std::int64_t> shape,
-                                                        const QuantizationScheme& scheme, DType plain) {
-  if (shape.size() < 2) return std::nullopt;
-  Matrix weight{1, shape[shape.size() - 2], shape[shape.size() - 1]};
-  for (const std::int64_t stack : shape.first(shape.size() - 2))
-    weight.count = capped_product(weight.count, stack);
-  return Tensors(weight, scheme, plain).list();
-}
-
-const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Quantization& quantization) {
+// MLX takes every table and matrix of the language model whose rows are whole groups.
+const QuantizationScheme* scheme_in_mlx(const model::Weight& weight, const model::Quantization& quantization,
+                                        const std::string& module) {
   using model::WeightGroup;
+  const bool is_table = (weight.group == WeightGroup::kEmbedding || weight.group == WeightGroup::kTable) &&
+                        weight.shape.size() == 2;
+  if (!weight.is_parameter || weight.group == WeightGroup::kEncoder) return nullptr;
+  if (!is_table && !is_matrix(weight)) return nullptr;
+  const QuantizationScheme* scheme = quantization.scheme_of(module);
+  if (!scheme) return nullptr;
+  const std::int64_t group = scheme->group_size.value_or(0);
+  return group > 0 && weight.shape.back() % group != 0 ? nullptr : scheme;
+}
+
+const QuantizationScheme* scheme_under_name(const model::Weight& weight,
+                                            const model::Quantization& quantization,
+                                            const std::string& module) {
+  using model::WeightGroup;
+  if (quantization.method == "mlx") return scheme_in_mlx(weight, quantization, module);
   if (!is_matrix(weight) || !weight.is_parameter) return nullptr;
-  const std::string module = module_of(weight);
   const bool takes_all = quantization.method == "bitsandbytes";
+  // It replaces linear layers: experts that are one parameter, a stack of matrices, stay as they are.
+  const bool is_stack =
+      weight.shape.size() > 2 || (weight.copies > 1 && weight.hf_name.find("{}") == std::string::npos);
+  if (takes_all && is_stack) return nullptr;
   switch (weight.group) {
     case WeightGroup::kEmbedding:
     case WeightGroup::kTable:
@@ -270,7 +278,8 @@ const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Qu
       if (!takes_all) return nullptr;
       break;
     case WeightGroup::kHead:
-      if (quantization.method == "fp8" || quantization.method == "mxfp4") return nullptr;
+      // transformers keeps the output embedding from bitsandbytes, whatever its name.
+      if (takes_all || quantization.method == "fp8" || quantization.method == "mxfp4") return nullptr;
       break;
     case WeightGroup::kMtp:
       // What joins a prediction layer to the model stays as it is.
@@ -290,20 +299,89 @@ const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Qu
   return scheme;
 }
 
+// Where the modules of a wrapper's language model stand in its files.
+enum class Naming { kAsInSpec, kBehindLanguageModel, kWithinModel };
+
+std::string name_in_files(const model::Weight& weight, Naming naming) {
+  constexpr std::string_view kModel = "model.";
+  std::string module = module_of(weight);
+  if (naming == Naming::kBehindLanguageModel) module.insert(0, "language_model.");
+  if (naming == Naming::kWithinModel && module.starts_with(kModel))
+    module.insert(kModel.size(), "language_model.");
+  return module;
+}
+
+// Whether the declaration tells modules of layers apart by these names: leaves some, or gives them schemes
+// that differ.
+bool tells_apart(const model::ModelSpec& spec, const model::Quantization& quantization, Naming naming) {
+  std::optional<const QuantizationScheme*> first;
+  return std::any_of(spec.weights.begin(), spec.weights.end(), [&](const model::Weight& weight) {
+    if (weight.layer < 0) return false;
+    const std::string module = name_in_files(weight, naming);
+    if (quantization.leaves(module)) return true;
+    if (!is_matrix(weight)) return false;
+    const QuantizationScheme* scheme = quantization.scheme_of(module);
+    if (!first) first = scheme;
+    return scheme != *first;
+  });
+}
+
+bool lists_modules(const model::Quantization& quantization) {
+  return std::any_of(quantization.unconverted.begin(), quantization.unconverted.end(),
+                     [](const std::string& name) { return name.find('.') != std::string::npos; });
+}
+
+// Lists of modules count only where they name modules in one of these ways; nothing where they do not.
+std::optional<Naming> naming_of(const model::ModelSpec& spec, const model::Quantization& quantization) {
+  if (!lists_modules(quantization)) return Naming::kAsInSpec;
+  if (spec.has_file_names && tells_apart(spec, quantization, Naming::kAsInSpec)) return Naming::kAsInSpec;
+  for (const Naming naming : {Naming::kBehindLanguageModel, Naming::kWithinModel})
+    if (tells_apart(spec, quantization, naming)) return naming;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<StoredTensor>> stored_tensors(std::span<const std::int64_t> shape,
+                                                        const QuantizationScheme& scheme, DType plain) {
+  if (shape.size() < 2) return std::nullopt;
+  Matrix weight{1, shape[shape.size() - 2], shape[shape.size() - 1]};
+  for (const std::int64_t stack : shape.first(shape.size() - 2))
+    weight.count = capped_product(weight.count, stack);
+  return Tensors(weight, scheme, plain).list();
+}
+
+const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Quantization& quantization) {
+  return scheme_under_name(weight, quantization, module_of(weight));
+}
+
 bool can_ask_about(const model::ModelSpec& spec, const model::Quantization& quantization) {
-  return quantization.can_answer(2 * spec.weights.size());  // is it left, and by which scheme is it stored
+  // Is it left, and by which scheme is it stored; with a list, under three names before.
+  const std::size_t num_questions = lists_modules(quantization) ? 7 : 2;
+  return quantization.can_answer(num_questions * spec.weights.size());
+}
+
+bool is_for_cache_alone(const model::Quantization& quantization) {
+  const bool is_silent = !quantization.main_scheme() && quantization.faults.empty();
+  if (!is_silent || quantization.kv_cache_algorithm.empty()) return false;
+  // A named algorithm without a scheme is one that is not read here.
+  return quantization.method == "compressed-tensors" ||
+         (quantization.method.starts_with("modelopt") && quantization.format.is_null());
 }
 
 std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,
                                                   const std::optional<model::Quantization>& quantization) {
   if (!spec.has_all_weights) return std::nullopt;
-  if (quantization && (!quantization->main_scheme() || !can_ask_about(spec, *quantization) ||
-                       !names_agree(spec, *quantization)))
+  if (quantization && is_for_cache_alone(*quantization)) return stored_checkpoint(spec, std::nullopt);
+  if (quantization && (!quantization->main_scheme() || !can_ask_about(spec, *quantization)))
     return std::nullopt;
+  const auto naming = quantization ? naming_of(spec, *quantization) : Naming::kAsInSpec;
+  if (!naming) return std::nullopt;
   Sum sum(spec);
   for (const model::Weight& weight : spec.weights) {
     if (weight.hf_name.empty() && !weight.is_parameter) continue;  // GGUF's alone
-    const QuantizationScheme* scheme = quantization ? scheme_of(weight, *quantization) : nullptr;
+    const QuantizationScheme* scheme =
+        quantization ? scheme_under_name(weight, *quantization, name_in_files(weight, *naming)) : nullptr;
     if (!scheme)
       sum.add_plain(weight);
     else if (!sum.add_quantized(weight, *scheme))

@@ -47,6 +47,9 @@ struct StoredCheckpoint {
   std::int64_t buffers = 0;       // stored, but no parameters
 };
 
+/// Whether the declaration speaks of keys and values alone, and the weights are plain.
+bool is_for_cache_alone(const model::Quantization& quantization);
+
 /// Nothing when it cannot be known: weights of some part that are not listed, layouts without a formula,
 /// patterns that name modules by other names than the spec's, or more of them than can be tried.
 std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "model/model.h"
+#include "model/quantization_reader.h"
 
 namespace plimsoll::model {
 namespace {
 
+constexpr std::string_view kMlxMethod = "mlx";
 constexpr const char* kModeloptFile = "hf_quant_config.json";
 
 // Files that a quantizer writes, and the method that their objects leave unsaid.
@@ -19,13 +21,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kQuantize
 std::optional<Quantization> read_object(Json object, std::string_view method_if_unsaid = {}) {
   if (object["quant_method"].is_null() && !method_if_unsaid.empty())
     object.set("quant_method", method_if_unsaid);
-  return read_quantization(Json::object({{std::string(kDeclarationKeys[0]), std::move(object)}}), {});
+  return read_quantization(Json::object({{"quantization_config", std::move(object)}}), {});
 }
 
 std::optional<Declaration> declared_beside(const artifact::Artifact& artifact) {
   for (const auto& [file, method] : kQuantizersFiles) {
     const Json& object = artifact.json_file(file);
-    if (!object.is_object() || object.size() == 0) continue;
+    // Others give their files these names too.
+    if (first_of(object, {"bits", "w_bit", "group_size", "q_group_size", "quant_method"}).is_null()) continue;
     if (auto said = read_object(object, method))
       return Declaration{.file = std::string(file), .pointer = {}, .said = std::move(*said)};
   }
@@ -43,8 +46,8 @@ std::vector<Declaration> declarations_of(const artifact::Artifact& artifact) {
   if (is_gguf(artifact)) return all;
   const auto take = [&](const Json& object, const std::string& pointer) {
     for (const std::string_view key : kDeclarationKeys)
-      if (object[key].is_object() && object[key].size() > 0)
-        if (auto said = read_object(object[key]))
+      if (is_declaration(key, object[key]))
+        if (auto said = read_object(object[key], key == kMlxKey ? kMlxMethod : ""))
           all.push_back({{}, pointer + "/" + std::string(key), std::move(*said)});
   };
   take(artifact.config(), "");

@@ -97,7 +97,7 @@ Result<Expansion> paligemma_image(Processor& p, PixelSize) {
     tokens = p.image.integer("image_seq_length", 1, kMaxPerImage);
   } else {
     const std::int64_t patches =
-        p.vision.integer("image_size", 1, kMaxSide) / p.vision.integer("patch_size", 1, kMaxPatch);
+        p.vision.integer("image_size", 1, kMaxSide, 224) / p.vision.integer("patch_size", 1, kMaxPatch);
     tokens =
         p.vision.integer("num_image_tokens", 1, kMaxPerImage, std::max<std::int64_t>(1, patches * patches));
   }

@@ -12,7 +12,7 @@ namespace {
 const Json* find_declaration(const Json& config, std::string& pointer) {
   const auto found_in = [&](const Json& object, const std::string& place) -> const Json* {
     for (const std::string_view key : kDeclarationKeys)
-      if (object[key].is_object() && object[key].size() > 0) {
+      if (is_declaration(key, object[key])) {
         pointer = place + "/" + std::string(key);
         return &object[key];
       }
@@ -30,6 +30,11 @@ const Json* find_declaration(const Json& config, std::string& pointer) {
 }
 
 }  // namespace
+
+bool is_declaration(std::string_view key, const Json& value) {
+  if (!value.is_object() || value.size() == 0) return false;
+  return key != kMlxKey || (value["bits"].as_integer() && value["group_size"].as_integer());
+}
 
 SchemeHint QuantizationScheme::hint() const {
   return {bits, group_size, block_rows, block_columns, has_24_sparsity, has_whole_bytes};
@@ -79,9 +84,9 @@ std::optional<Quantization> read_quantization(const Json& config, const Json& hf
   const Json& beside = hf_quant_config["quantization"];
   const Json* declaration = find_declaration(config, result.pointer);
   if (!declaration && !beside.is_object()) {
-    const Json& value = config[kDeclarationKeys[0]];
+    const Json& value = config["quantization_config"];
     if (value.is_null() || value.is_object()) return std::nullopt;
-    result.pointer = "/" + std::string(kDeclarationKeys[0]);
+    result.pointer = "/quantization_config";
     result.faults.push_back({result.pointer, "quantization_config does not hold an object"});
     return result;
   }

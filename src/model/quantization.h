@@ -18,6 +18,9 @@
 
 namespace plimsoll::model {
 
+/// MLX's own key. Its object names no method; it stands again under quantization_config.
+inline constexpr std::string_view kMlxKey = "quantization";
+
 /// How the weights of some modules are quantized.
 struct QuantizationScheme {
   Layout layout = Layout::kOther;
@@ -81,9 +84,12 @@ struct Quantization {
   ModulePatternSet left_;
 };
 
-/// Keys of a config under which the object stands; the first that is there counts.
-inline constexpr std::array<std::string_view, 3> kDeclarationKeys{"quantization_config", "compression_config",
-                                                                  "compressed_config"};
+/// Keys of a config under which the object stands; the first that declares something counts.
+inline constexpr std::array<std::string_view, 4> kDeclarationKeys{kMlxKey, "quantization_config",
+                                                                  "compression_config", "compressed_config"};
+/// Whether what stands under one of these keys declares a quantization. Under MLX's key others write other
+/// things: there it is one that names bits and groups.
+bool is_declaration(std::string_view key, const Json& value);
 
 /// Reads what config.json and, where the folder has it, hf_quant_config.json declare (null when absent).
 /// Nothing for a model that declares no quantization. Of a folder: declarations.h.

@@ -242,6 +242,29 @@ void QuantizationReader::read_awq() {
   leave({ModulePattern::Kind::kWords, "lm_head"});
 }
 
+// Beside the figures for all stand modules by their names, with figures of their own or `false`.
+void QuantizationReader::read_mlx() {
+  QuantizationScheme scheme;
+  scheme.layout = Layout::kMlx;
+  scheme.bits = bits_at(json_);
+  scheme.group_size = json_["group_size"].as_integer();
+  const auto is_affine = [](const Json& mode) { return mode.is_null() || mode == Json("affine"); };
+  scheme.has_zero_points = is_affine(json_["mode"]);
+  for (const auto& [module, values] : json_.members()) {
+    if (values == Json(false)) {
+      result_.unconverted.push_back(module);
+      leave({ModulePattern::Kind::kWords, module});
+    } else if (values.is_object()) {
+      QuantizationScheme own = scheme;
+      if (const auto bits = bits_at(values)) own.bits = bits;
+      if (const auto group = values["group_size"].as_integer()) own.group_size = group;
+      if (!values["mode"].is_null()) own.has_zero_points = is_affine(values["mode"]);
+      modules_among(0, own).add({ModulePattern::Kind::kWords, module});
+    }
+  }
+  add_everywhere(scheme);
+}
+
 void QuantizationReader::read_others() {
   const std::string& method = result_.method;
   QuantizationScheme scheme;

@@ -62,6 +62,8 @@ void QuantizationReader::read() {
     read_gptq();
   else if (method == "awq")
     read_awq();
+  else if (method == "mlx")
+    read_mlx();
   else
     read_others();
   if (result_.method == "fp8" && config_["expert_dtype"] == Json("fp4")) read_fp4_experts();
@@ -81,7 +83,8 @@ void QuantizationReader::read_beside(const Json& quantization) {
   if (result_.unconverted.empty()) {
     leave_all(quantization["exclude_modules"], ModulePattern::Kind::kGlob);
   }
-  if (result_.format.is_null()) result_.format = quantization["quant_algo"];
+  if (result_.format.is_null() && quantization["quant_algo"].is_string())
+    result_.format = quantization["quant_algo"];
   if (result_.group_size.is_null()) result_.group_size = quantization["group_size"];
   if (result_.kv_cache_algorithm.empty())
     result_.kv_cache_algorithm = text_of(quantization["kv_cache_quant_algo"]);
@@ -94,14 +97,22 @@ std::string QuantizationReader::method() const {
   if (json_["config_groups"].is_object() || json_["sparsity_config"].is_object()) return "compressed-tensors";
   if (json_["load_in_4bit"].as_bool().value_or(false) || json_["load_in_8bit"].as_bool().value_or(false))
     return "bitsandbytes";
+  if (is_declaration(kMlxKey, config_[kMlxKey])) return "mlx";
   return {};
 }
 
 void QuantizationReader::read_shown() {
   result_.version = json_["version"];
   result_.desc_act = json_["desc_act"];
+  if (!result_.desc_act.is_null() && !result_.desc_act.as_bool()) {
+    fault(result_.pointer + "/desc_act", result_.desc_act, "true or false");
+    result_.desc_act = Json();
+  }
+  if (result_.version.is_object() || result_.version.is_array()) result_.version = Json();
   result_.group_size = first_of(json_, {"group_size", "q_group_size"});
-  result_.format = first_of(json_, {"format", "checkpoint_format", "quant_algo", "packing_format", "fmt"});
+  result_.format =
+      first_of(json_, {"format", "checkpoint_format", "quant_algo", "packing_format", "fmt", "mode"});
+  if (!result_.format.is_string()) result_.format = Json();
   if (result_.format.is_null()) result_.format = json_["version"].is_string() ? json_["version"] : Json();
   result_.kv_cache_algorithm = text_of(json_["kv_cache_quant_algo"]);
   const Json& scheme = json_["kv_cache_scheme"];

@@ -58,6 +58,7 @@ class QuantizationReader {
   void read_gptq();
   void read_named_blocks(const QuantizationScheme& scheme);
   void read_awq();
+  void read_mlx();
   void read_others();
   void read_torchao(QuantizationScheme& scheme);
   void read_quark(QuantizationScheme& scheme);

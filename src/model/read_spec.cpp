@@ -89,9 +89,13 @@ Match family_of(const Json& config) {
   }
   if (!type) return match;
   const Family* named = family_of_type(*type);
-  const bool is_text_class = named && match.shown.ends_with("TextModel") && type->ends_with("_text");
+  // Gemma3TextModel and Gemma3TextForSequenceClassification: the text half of a class with an encoder.
+  std::string_view head;
+  const bool has_text_stem = stem_of(match.shown, head).ends_with("Text") && head != "ForCausalLM";
+  const bool is_bare = match.shown.ends_with("TextModel");
+  const bool is_text_class = named && type->ends_with("_text") && (is_bare || has_text_stem);
   if (!match.shown.empty() && !is_text_class) return match;
-  if (is_text_class) match.other_head = "TextModel";
+  if (is_text_class) match.other_head = is_bare ? "TextModel" : head;
   if (match.shown.empty()) match.shown = *type;
   match.family = named;
   return match;
@@ -114,15 +118,50 @@ void replace_head(std::string_view head, const Json& config, ModelSpec& spec) {
   const std::int64_t labels = std::clamp<std::int64_t>(stated, 1, kMaxVocab);
   SpecWriter writer(spec);
   writer.enter("");
+  // OPT's layers may be wider than what goes into them and comes out.
+  const std::int64_t stated_width = config["word_embed_proj_dim"].as_integer().value_or(writer.width());
+  const std::int64_t width = std::clamp<std::int64_t>(stated_width, 1, kMaxWidth);
+  const bool is_encoder_decoder =
+      std::find(spec.traits.begin(), spec.traits.end(), Trait::kEncoderDecoder) != spec.traits.end();
   if (head.ends_with("RewardModel")) {
     // Qwen's: two layers, and one reward, or right and wrong for each step.
     writer.linear(WeightGroup::kHead, "score.0", writer.width(), writer.width(), true);
     writer.linear(WeightGroup::kHead, "score.2", head == "ForRewardModel" ? 1 : 2, writer.width(), true);
   } else if (head == "ForQuestionAnswering") {
-    writer.linear(WeightGroup::kHead, "qa_outputs", 2, writer.width(), true);  // where it begins and ends
+    writer.linear(WeightGroup::kHead, "qa_outputs", 2, width, true);  // where it begins and ends
+  } else if (is_encoder_decoder && head == "ForSequenceClassification") {
+    writer.linear(WeightGroup::kHead, "classification_head.dense", width, width, true);
+    writer.linear(WeightGroup::kHead, "classification_head.out_proj", labels, width, true);
   } else {
-    writer.linear(WeightGroup::kHead, "score", labels, writer.width(), head == "ForTokenClassification");
+    writer.linear(WeightGroup::kHead, "score", labels, width, head == "ForTokenClassification");
   }
+}
+
+bool is_spelling(std::string_view key, std::string_view of) {
+  const auto others = other_spellings(of);
+  return key == of || std::find(others.begin(), others.end(), key) != others.end();
+}
+
+bool has_heads(const Layer& layer, std::int64_t heads) {
+  if (const auto* attention = std::get_if<Attention>(&layer.mixer)) return attention->q_heads == heads;
+  const auto* latent = std::get_if<Latent>(&layer.mixer);
+  return latent && latent->q_heads == heads;
+}
+
+// A figure of its class that the spec shows nowhere was not counted: the family has keys of its own for it.
+bool is_counted(const AssumedFigure& figure, const ModelSpec& spec) {
+  const auto has_layer = [&](const auto& shows) {
+    return std::any_of(spec.layers.begin(), spec.layers.end(), shows);
+  };
+  if (is_spelling(figure.key, "num_hidden_layers"))
+    return figure.value == static_cast<std::int64_t>(spec.layers.size());
+  if (is_spelling(figure.key, "num_attention_heads"))
+    return has_layer([&](const Layer& layer) { return has_heads(layer, figure.value); });
+  if (is_spelling(figure.key, "intermediate_size"))
+    return has_layer([&](const Layer& layer) {
+      return layer.ffn.kind == FfnKind::kDense && layer.ffn.intermediate_size == figure.value;
+    });
+  return true;
 }
 
 tl::unexpected<Error> unknown(std::string_view shown, std::string where) {
@@ -159,6 +198,11 @@ Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
     spec.model_type = family.model_type;
     return spec;
   }
+  if (*architecture == "clip")
+    return fail(
+        ErrorCode::kUnsupported,
+        "reading the model: this is the projector of a vision or audio encoder (mmproj), no language model",
+        source + ": general.architecture", "give the GGUF file of the model that it goes with");
   if (!is_gguf_architecture(*architecture)) return unknown(*architecture, source + ": general.architecture");
   KeyReader keys = KeyReader::of_gguf(artifact.config(), source, *architecture);
   ModelSpec spec = read_any_gguf(keys, artifact, *architecture);
@@ -322,14 +366,7 @@ Result<ModelSpec> read_config_spec(const Json& config, const std::optional<Quant
   spec.architecture = outer ? *outer : std::string(match.family->architecture);
   const std::string* type = config["model_type"].as_string();
   spec.model_type = type ? *type : std::string(match.family->model_type);
-  const bool has_dense = std::any_of(spec.layers.begin(), spec.layers.end(),
-                                     [](const Layer& layer) { return layer.ffn.kind == FfnKind::kDense; });
-  constexpr std::string_view kInnerWidth = "intermediate_size";
-  const auto others = other_spellings(kInnerWidth);
-  if (!has_dense)
-    std::erase_if(spec.assumed, [&](const AssumedFigure& one) {
-      return one.key == kInnerWidth || std::find(others.begin(), others.end(), one.key) != others.end();
-    });
+  std::erase_if(spec.assumed, [&](const AssumedFigure& figure) { return !is_counted(figure, spec); });
   read_shared(levels, spec);
   if (declared) spec.quantization = declared->method.empty() ? "an unnamed method" : declared->method;
   return spec;

@@ -303,6 +303,39 @@ DecodedWeight decode_bytes(const StoredPart& codes, const StoredGroup& group, co
   return weight;
 }
 
+// MLX: words [.., out, in*bits/32] under the name `weight`, scales and biases [.., out, in/group].
+DecodedWeight decode_mlx(const StoredPart& codes, const StoredGroup& group, const SchemeHint& hint) {
+  DecodedWeight weight{.layout = Layout::kMlx};
+  const StoredPart& scales = *group[Part::kScale];
+  if (codes.shape.empty() || scales.shape.size() != codes.shape.size() ||
+      !std::equal(codes.shape.begin(), codes.shape.end() - 1, scales.shape.begin()))
+    return fault(weight, fmt::format("scales {} do not fit {}", text_of(scales), text_of(codes)));
+  const std::int64_t row_bits = capped_product(codes.shape.back(), bits_of(codes.dtype));
+  std::int64_t inputs = 0;
+  if (hint.group_size && *hint.group_size > 0)
+    inputs = capped_product(scales.shape.back(), *hint.group_size);
+  else if (hint.bits && *hint.bits > 0)
+    inputs = row_bits / *hint.bits;
+  else
+    return fault(weight, fmt::format("nothing says how many bits a code of {} has", text_of(codes)));
+  if (inputs > 0 && row_bits % inputs == 0)
+    weight.bits = static_cast<int>(std::min<std::int64_t>(row_bits / inputs, 64));
+  std::vector<std::int64_t> logical(codes.shape.begin(), codes.shape.end());
+  logical.back() = inputs;
+  weight.elements = product(logical);
+  if (weight.bits < 1 || weight.bits > 8)
+    return fault(weight, fmt::format("scales {} are not one for each {} of {}", text_of(scales),
+                                     hint.group_size.value_or(0), text_of(codes)));
+  take_group_size(inputs, scales.shape.back(), weight);
+  if (hint.bits && *hint.bits != weight.bits) return fault(weight, bits_fault(weight.bits, *hint.bits));
+  if (const auto& biases = group[Part::kZeroPoint];
+      biases &&
+      !std::equal(biases->shape.begin(), biases->shape.end(), scales.shape.begin(), scales.shape.end()))
+    return fault(weight,
+                 fmt::format("biases {} are not those of scales {}", text_of(*biases), text_of(scales)));
+  return weight;
+}
+
 DecodedWeight decode_sparse(const StoredGroup& group) {
   const StoredPart& values = *group[Part::kCompressed];
   DecodedWeight weight{.layout = Layout::kSparse24, .bits = static_cast<int>(bits_of(values.dtype))};
@@ -353,6 +386,8 @@ DecodedWeight decode_stored(Part carrier, const StoredGroup& group, const Scheme
       break;
   }
   if (is_float8(codes.dtype)) return decode_one_to_one(codes, group, hint);
+  if (carrier == Part::kWeight && codes.dtype == DType::kU32 && group[Part::kScale])
+    return decode_mlx(codes, group, hint);
   // Four-bit floats in signed bytes show by a scale for each 32 of them; other signed bytes are whole codes.
   const auto& scale = group[Part::kScale];
   const bool is_four_bit = scale && scale->dtype == DType::kF8E8M0;

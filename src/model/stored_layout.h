@@ -71,6 +71,7 @@ enum class Layout {
   kMxfp4Blocks,  // gpt-oss
   kBitsandbytes4,
   kBitsandbytes8,
+  kMlx,  // 32-bit words under the name `weight`
   kSparse24,
   kOther,
 };

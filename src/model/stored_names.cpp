@@ -16,7 +16,7 @@ struct Ending {
 };
 
 // Longer endings stand before those that they end with.
-constexpr std::array<Ending, 80> kEndings{{
+constexpr std::array<Ending, 81> kEndings{{
     {"weight_scale_inv", Part::kScale, true},
     {"weight_scale_2", Part::kSecondScale, true},
     {"weight_scales", Part::kScale, false},
@@ -54,6 +54,7 @@ constexpr std::array<Ending, 80> kEndings{{
     {"qweight", Part::kQweight, false},
     {"qzeros", Part::kZeroPoint, false},
     {"scales", Part::kScale, true},
+    {"biases", Part::kZeroPoint, false},  // MLX
     {"g_idx", Part::kOrder, false},
     {"SCB", Part::kRowScale, false},
     {"blocks", Part::kBlocks, true},

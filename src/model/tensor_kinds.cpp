@@ -103,7 +103,9 @@ class KindTable {
     for (std::size_t at = hash;; ++at) {
       Slot& slot = slots_[at & (slots_.size() - 1)];
       if (slot.kind == kFree) return add(tensor, hash, position);
-      if (slot.hash == hash && is_kind_of(slot.kind, tensor)) return slot.kind;
+      if (slot.hash != hash || !is_kind_of(slot.kind, tensor)) continue;
+      names_[slot.kind] = tensor.name;
+      return slot.kind;
     }
   }
 
@@ -116,7 +118,7 @@ class KindTable {
 
   bool is_kind_of(std::uint32_t kind, const artifact::Tensor& tensor) const {
     const TensorKind& known = result_.kinds[kind];
-    return known.dtype == tensor.dtype && has_pattern(tensor.name, known.pattern) &&
+    return known.dtype == tensor.dtype && have_one_pattern(tensor.name, names_[kind]) &&
            std::equal(known.shape.begin(), known.shape.end(), tensor.shape.begin(), tensor.shape.end());
   }
 
@@ -131,6 +133,7 @@ class KindTable {
     kind.first = position;
     const auto index = static_cast<std::uint32_t>(result_.kinds.size());
     result_.kinds.push_back(std::move(kind));
+    names_.push_back(tensor.name);
     place(hash, index);
     return index;
   }
@@ -149,7 +152,8 @@ class KindTable {
   }
 
   TensorKinds& result_;
-  std::vector<Slot> slots_;  // a power of two of them, at most half in use
+  std::vector<std::string_view> names_;  // the latest of each kind: the next one differs in a number
+  std::vector<Slot> slots_;              // a power of two of them, at most half in use
 };
 
 }  // namespace
@@ -166,17 +170,17 @@ std::int64_t TensorKind::total_elements() const {
   return capped_product(elements, count);
 }
 
-bool has_pattern(std::string_view name, std::string_view pattern) {
-  for (std::size_t at = 0, in_pattern = 0;;) {
-    const std::size_t end = std::min(name.find('.', at), name.size());
-    const std::size_t pattern_end = std::min(pattern.find('.', in_pattern), pattern.size());
-    const std::string_view segment = name.substr(at, end - at);
-    const std::string_view wanted = pattern.substr(in_pattern, pattern_end - in_pattern);
-    if (is_number(segment) ? wanted != "*" : segment != wanted) return false;
-    if (end == name.size() || pattern_end == pattern.size())
-      return end == name.size() && pattern_end == pattern.size();
-    at = end + 1;
-    in_pattern = pattern_end + 1;
+bool have_one_pattern(std::string_view a, std::string_view b) {
+  for (std::size_t i = 0, j = 0;;) {
+    const std::size_t shared = common_prefix(a.substr(i), b.substr(j));
+    std::size_t back = 0;  // to where the segment begins in which they part
+    while (back < shared && a[i + shared - 1 - back] != '.') ++back;
+    i += shared, j += shared;
+    if (i == a.size() && j == b.size()) return true;
+    i -= back, j -= back;
+    const std::size_t end = std::min(a.find('.', i), a.size()), other = std::min(b.find('.', j), b.size());
+    if (!is_number(a.substr(i, end - i)) || !is_number(b.substr(j, other - j))) return false;
+    i = end, j = other;
   }
 }
 

@@ -45,8 +45,8 @@ TensorKinds tensor_kinds(const artifact::Artifact& artifact);
 
 /// The name with each segment that is a whole number as '*'.
 std::string name_pattern(std::string_view name);
-/// True when that is the name's pattern.
-bool has_pattern(std::string_view name, std::string_view pattern);
+/// True when the names have one pattern.
+bool have_one_pattern(std::string_view a, std::string_view b);
 
 /// Sum that stays at 2^63-1 where it does not fit: figures of damaged files are shown, never wrapped.
 std::int64_t capped_sum(std::int64_t a, std::int64_t b);

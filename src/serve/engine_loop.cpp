@@ -7,7 +7,6 @@
 #include <exception>
 
 #include "base/log.h"
-#include "base/mapped_file.h"
 
 namespace plimsoll::serve {
 namespace {
@@ -112,8 +111,8 @@ void EngineLoop::run() {
         // Published before the step as well: a cancelled job's blocks are free now, not a step later.
         if (!commands.empty()) publish();
         const auto outputs = engine_.step();
-        if (MappedFile::any_was_cut())
-          return give_up("a file of the weights became shorter while it was used");
+        if (const auto cut = options_.artifact ? artifact::cut_error(*options_.artifact) : std::nullopt)
+          return give_up(fmt::format("{} ({})", cut->message, cut->where));
         dispatch(outputs);
       }
       publish();

@@ -13,6 +13,7 @@
 namespace plimsoll::serve {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using TemplatePtr = std::shared_ptr<const text::ChatTemplate>;
 
 /// Parses one template; what is wrong with it comes out in `problem`.
@@ -51,10 +52,19 @@ std::string without_trailing_slashes(std::string path) {
 }  // namespace
 
 Result<LoadedModel> load_model(const LoadOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
-  LoadedModel loaded;
-  PLIMSOLL_TRY(loaded.artifact,
+  const auto begin = Clock::now();
+  PLIMSOLL_TRY(auto artifact,
                artifact::open(options.model, {.need = artifact::Need::kTensors, .lock = options.lock}));
+  PLIMSOLL_TRY(LoadedModel loaded, load_model(std::move(artifact), options));
+  loaded.load_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return loaded;
+}
+
+Result<LoadedModel> load_model(std::shared_ptr<const artifact::Artifact> artifact,
+                               const LoadOptions& options) {
+  const auto begin = Clock::now();
+  LoadedModel loaded;
+  loaded.artifact = std::move(artifact);
   if (auto error = artifact::first_error(loaded.artifact->findings())) return fail(std::move(*error));
   PLIMSOLL_TRY(loaded.spec, model::read_spec(*loaded.artifact));
   ModelContext& context = loaded.context;
@@ -66,6 +76,8 @@ Result<LoadedModel> load_model(const LoadOptions& options) {
   }
   PLIMSOLL_TRY(context.defaults, read_sampling_defaults(*loaded.artifact, options.generation_config));
   PLIMSOLL_TRY(loaded.engine, engine::Engine::load(loaded.artifact, loaded.spec, options.engine));
+  // The engine keeps much of what it read: no step would meet the new end of the file.
+  if (auto error = artifact::cut_error(*loaded.artifact)) return fail(std::move(*error));
   const artifact::HubFacts* hub = loaded.artifact->hub();
   context.root = hub ? hub->id : without_trailing_slashes(options.model);
   context.names = options.served_model_names;
@@ -75,7 +87,7 @@ Result<LoadedModel> load_model(const LoadOptions& options) {
   context.stop_ids = read_stop_ids(*loaded.artifact, context.tokenizer.get());
   // A stop id beyond the logits can never be chosen, and the engine refuses it.
   std::erase_if(context.stop_ids, [&](TokenId id) { return id < 0 || id >= context.vocab_size; });
-  loaded.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  loaded.load_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return loaded;
 }
 

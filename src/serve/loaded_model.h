@@ -36,11 +36,15 @@ struct LoadedModel {
 };
 
 /// Errors: those of artifact::open, its first error finding, model::read_spec, text::load_tokenizer and
-///         engine::Engine::load; kMalformed when --chat-template cannot be read or parsed.
+///         engine::Engine::load; kMalformed when --chat-template cannot be read or parsed, and when a file of
+///         the weights became shorter meanwhile.
 Result<LoadedModel> load_model(const LoadOptions& options);
+/// The same of an artifact that is open; options.model is what it was asked for as.
+Result<LoadedModel> load_model(std::shared_ptr<const artifact::Artifact> artifact,
+                               const LoadOptions& options);
 
 /// What a start-up log says of memory, in vLLM's words, and the exact line that `verify` prefers.
-/// Source: CONTRACT item 37; docs/formats/openai_http.md.
+/// Source: docs/formats/openai_http.md, "Start-up lines".
 std::vector<std::string> startup_lines(const engine::MemoryReport& memory, double load_seconds);
 
 }  // namespace plimsoll::serve

@@ -6,7 +6,6 @@
 #include <ostream>
 #include <unordered_map>
 
-#include "base/mapped_file.h"
 #include "serve/answer_json.h"
 #include "serve/choice_text.h"
 #include "serve/line_reader.h"
@@ -160,13 +159,12 @@ Json Line::answer() const {
   return answer;
 }
 
-void step(engine::Engine& engine, Line::Requests& requests) {
-  const auto outputs = engine.step();
-  if (MappedFile::any_was_cut()) {  // then what came out is of no model
-    for (auto& [id, line] : requests)
-      line.first->fail({.status = 500,
-                        .message = "a file of the weights became shorter while it was used",
-                        .type = "server_error"});
+void step(LoadedModel& model, Line::Requests& requests) {
+  const auto outputs = model.engine->step();
+  if (const auto cut = model.artifact ? artifact::cut_error(*model.artifact) : std::nullopt) {
+    for (auto& [id, line] : requests)  // what came out is of no model
+      line.first->fail(
+          {.status = 500, .message = cut->message + " (" + cut->where + ")", .type = "server_error"});
     return;
   }
   for (const engine::Output& output : outputs) {
@@ -217,7 +215,7 @@ Result<std::int64_t> Offline::run_lines(std::istream& in, std::ostream& out, int
       else
         lines.back()->fail(std::move(body).error());
     }
-    if (model_.engine->has_work()) step(*model_.engine, requests);
+    if (model_.engine->has_work()) step(model_, requests);
     for (; !lines.empty() && lines.front()->is_done(); lines.pop_front()) {
       forget(*model_.engine, *lines.front(), requests);
       num_failed += lines.front()->error() ? 1 : 0;
@@ -234,7 +232,7 @@ ApiResult<Json> Offline::run_one(const Json& body, const std::function<void(std:
   Line line(model_, on_text);
   Line::Requests requests;
   line.start(body, requests);
-  while (!line.is_done()) step(*model_.engine, requests);
+  while (!line.is_done()) step(model_, requests);
   forget(*model_.engine, line, requests);
   if (line.error()) return refuse(*line.error());
   return line.answer();

@@ -26,8 +26,7 @@ class Offline {
 
   /// Answers every line of `in` on a line of `out`, in the same order, at most `batch` lines under way at a
   /// time. A line that is refused or fails becomes {"error":{…}}; blank lines are skipped.
-  /// Returns how many lines failed. Errors: kUsage when the answers cannot be written. Source: CONTRACT
-  /// item 34.
+  /// Returns how many lines failed. Errors: kUsage when the answers cannot be written.
   Result<std::int64_t> run_lines(std::istream& in, std::ostream& out, int batch);
 
   /// Answers one request; `on_text` hears the first choice's text as it comes. The answer is that of a line.

@@ -131,6 +131,24 @@ TEST(Gguf, AllArraysTogetherHaveALimit) {
   EXPECT_EQ(result->header.metadata["after"], Json(7));
 }
 
+// One array of the tokenizer may have nearly all of it; others have a limit of their own beside it.
+TEST(Gguf, ArraysOfTheTokenizerTogetherHaveALimit) {
+  const auto array = [](std::uint64_t count) {
+    return le32(0) + le64(count) + std::string(static_cast<std::size_t>(count), '\1');
+  };
+  const auto result =
+      read(gguf_start(0, 5) + gguf_key("tokenizer.a", kArray, array(1'300'000)) +
+           gguf_key("tokenizer.b", kArray, array(100'001)) + gguf_key("tokenizer.c", kArray, array(100'000)) +
+           gguf_key("tokenizer.d", kArray, array(1)) + gguf_key("other", kArray, array(65'536)));
+  const Json& kept = result->header.metadata;
+  EXPECT_EQ(kept["tokenizer.a"].size(), 1'300'000U);
+  EXPECT_TRUE(kept["tokenizer.b"].is_null());
+  EXPECT_EQ(kept["tokenizer.c"].size(), 100'000U);
+  EXPECT_TRUE(kept["tokenizer.d"].is_null());
+  EXPECT_EQ(kept["other"].size(), 65'536U);
+  EXPECT_EQ(ids(result->findings), "GGUF_VALUE_LONG GGUF_VALUE_LONG ");
+}
+
 TEST(Gguf, AllTextsTogetherHaveALimit) {
   const std::string text = gguf_string(std::string(16'000'000, 't'));
   std::string keys;
@@ -177,6 +195,22 @@ TEST(Gguf, TensorsThatCannotBe) {
   EXPECT_EQ(of(gguf_tensor("t", {31}, 2, 0)), "GGUF_BLOCK ");
   EXPECT_EQ(of(gguf_tensor("t", {128}, 0, 0)), "GGUF_TRUNCATED ");
   EXPECT_EQ(of(gguf_tensor("\xff", {8}, 0, 0)), "GGUF_NAME ");
+  EXPECT_EQ(of(gguf_tensor(std::string(63, 'n'), {8}, 0, 0)), "");
+  EXPECT_EQ(of(gguf_tensor(std::string(64, 'n'), {8}, 0, 0)), "GGUF_NAME ");  // ggml keeps 63
+}
+
+// llama.cpp takes tensors only in the list's order, one behind the other.
+TEST(Gguf, TensorsFollowOneAnother) {
+  const auto of = [](std::uint64_t first, std::uint64_t second, std::uint64_t third) {
+    const std::string list =
+        gguf_tensor("a", {8}, 0, first) + gguf_tensor("b", {8}, 0, second) + gguf_tensor("c", {8}, 0, third);
+    return ids(read(gguf_file(gguf_start(3, 0) + list, std::string(256, '\0')))->findings);
+  };
+  EXPECT_EQ(of(0, 32, 64), "");
+  EXPECT_EQ(of(0, 32, 96), "GGUF_OFFSET ");
+  EXPECT_EQ(of(32, 64, 96), "GGUF_OFFSET ");
+  EXPECT_EQ(of(0, 64, 32), "GGUF_OFFSET ");
+  EXPECT_EQ(of(0, 0, 64), "GGUF_OVERLAP ");
 }
 
 TEST(Gguf, HeaderWithoutItsData) {

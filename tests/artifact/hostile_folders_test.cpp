@@ -134,7 +134,11 @@ TEST(HostileFolder, WeightsWithoutTensorsAreAFault) {
   const MadeFolder folder;
   folder.put("config.json", kConfig);
   folder.put("model.safetensors", safetensors_file("{}", ""));
-  EXPECT_NE(finding_of(opened(folder), "WEIGHTS_EMPTY"), nullptr);
+  const auto artifact = open(folder.path().string());
+  ASSERT_TRUE(artifact);
+  EXPECT_NE(finding_of((*artifact)->findings(), "WEIGHTS_EMPTY"), nullptr);
+  EXPECT_TRUE((*artifact)->tensors().empty());
+  EXPECT_EQ((*artifact)->weights_files().size(), 1U);
   const MadeFolder sharded;
   sharded.put("config.json", kConfig);
   sharded.put("model.safetensors.index.json", R"({"metadata":{},"weight_map":{}})");
@@ -145,7 +149,7 @@ TEST(HostileFolder, WeightsWithoutTensorsAreAFault) {
 }
 
 TEST(HostileFolder, ACheckpointThatIsNoneIsTold) {
-  for (const char* content : {"", "x", "neither zip nor pickle"}) {
+  for (const char* content : {"", "x", "PK", "neither zip nor pickle"}) {
     const MadeFolder folder;
     folder.put("config.json", kConfig);
     folder.put("pytorch_model.bin", content);
@@ -153,6 +157,10 @@ TEST(HostileFolder, ACheckpointThatIsNoneIsTold) {
     EXPECT_NE(finding_of(findings, "PICKLE_DAMAGED"), nullptr) << content;
     EXPECT_EQ(finding_of(findings, "WEIGHTS_ABSENT"), nullptr) << content;
   }
+  const MadeFolder folder;
+  folder.put("config.json", kConfig);
+  folder.put("training_args.bin", "anything");  // no name of weights
+  EXPECT_NE(finding_of(opened(folder), "WEIGHTS_ABSENT"), nullptr);
 }
 
 TEST(HostileFolder, AnIndexBesideTheSingleFileIsReadToo) {

@@ -67,7 +67,8 @@ class Download : public ::testing::Test {
         [&](const AskedRequest& request) { return request.method == "HEAD" ? head_of(file) : get(request); });
     settings = hub.settings(scratch.path());
     const HubCache cache = this->cache();
-    Status done = fetch_files(settings, cache, {"org/name", kCommit, {file}, {}});
+    Disagreement disagrees = false;
+    Status done = fetch_files(settings, cache, {"org/name", kCommit, {file}, {}}, disagrees);
     requests = hub.requests();
     return done;
   }
@@ -179,7 +180,8 @@ TEST_F(Download, WithoutLinksTheSnapshotHoldsTheFile) {
     return request.method == "HEAD" ? head_of(file) : ranged(request, kContent);
   });
   const HubCache plain(scratch.path(), "org/name", false);
-  ASSERT_TRUE(fetch_files(hub.settings(scratch.path()), plain, {"org/name", kCommit, {file}, {}}));
+  Disagreement disagrees = false;
+  ASSERT_TRUE(fetch_files(hub.settings(scratch.path()), plain, {"org/name", kCommit, {file}, {}}, disagrees));
   EXPECT_FALSE(std::filesystem::is_symlink(plain.file(kCommit, file.path)));
   EXPECT_EQ(arrived(file), kContent);
 }
@@ -378,19 +380,41 @@ TEST(HubClient, NobodyThereIsSaidSoon) {
   EXPECT_EQ(HubClient(settings).json("/api/x", {"org/name", "", ""}).error().code, ErrorCode::kUsage);
 }
 
+// A variable of the environment for as long as this lives.
+class SetVariable {
+ public:
+  SetVariable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    ::setenv(name, value, 1);
+  }
+  ~SetVariable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  SetVariable(const SetVariable&) = delete;
+  SetVariable& operator=(const SetVariable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
 TEST(HubClient, ADeadProxyIsNamed) {
   HubSettings settings;
   settings.endpoint = "http://127.0.0.1:1";
   settings.first_pause = std::chrono::milliseconds(1);
-  const char* before = std::getenv("http_proxy");
-  const std::string kept = before ? before : "";
-  ::setenv("http_proxy", "http://me:secret@127.0.0.1:1", 1);
-  const auto answer = HubClient(settings).json("/api/x", {"org/name", "", ""});
-  before ? ::setenv("http_proxy", kept.c_str(), 1) : ::unsetenv("http_proxy");
-  ASSERT_FALSE(answer);
-  const std::string said = answer.error().message + answer.error().fix;
-  EXPECT_NE(said.find("http_proxy"), std::string::npos) << said;
-  EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+  const auto said_with = [&](const char* proxy, const char* no_proxy) {
+    const SetVariable one("http_proxy", proxy), two("no_proxy", no_proxy), three("NO_PROXY", "");
+    const auto answer = HubClient(settings).json("/api/x", {"org/name", "", ""});
+    return answer ? std::string() : answer.error().message + answer.error().fix;
+  };
+  for (const char* no_proxy : {"", "elsewhere, 27.0.0.1,0.0.1x"}) {
+    const std::string said = said_with("http://me:secret@127.0.0.1:1", no_proxy);
+    EXPECT_NE(said.find("http_proxy"), std::string::npos) << said;
+    EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+  }
+  for (const char* no_proxy : {"*", "elsewhere,127.0.0.1"}) {  // then it is not the proxy's fault
+    const std::string said = said_with("http://127.0.0.1:1", no_proxy);
+    EXPECT_EQ(said.find("http_proxy"), std::string::npos) << said;
+    EXPECT_NE(said.find("check the network"), std::string::npos) << said;
+  }
 }
 
 TEST_F(Download, ADamagedSmallFileThatIsHereIsFetchedAgain) {

@@ -199,6 +199,39 @@ TEST(HubOpen, AKeptListingThatDisagreesWithTheHubIsAskedForAgain) {
   EXPECT_EQ(hub.server.count("GET", "/tree/"), 2);
 }
 
+TEST(HubOpen, ACutConnectionCostsNoListing) {
+  SmallHub hub;
+  const ScratchFolder scratch;
+  HubSettings settings = hub.server.settings(scratch.path());
+  ASSERT_TRUE(open_hub({"org/small", ""}, {}, settings));
+  settings.max_wait = std::chrono::milliseconds(0);
+  hub.cuts_files = true;
+  EXPECT_FALSE(open_hub({"org/small", ""}, {}, settings));  // the weights' header
+  EXPECT_FALSE(open_hub({"org/small", ""}, {.need = Need::kTensors}, settings));
+  EXPECT_EQ(hub.server.count("GET", "/tree/"), 1);
+  EXPECT_TRUE(HubCache(scratch.path(), "org/small", true).tree(kCommit));
+}
+
+// Which weights there are is then not known, and so not that they are all here.
+TEST(HubOpen, AnIndexThatCannotBeReadMakesNoSnapshotComplete) {
+  SmallHub hub;
+  hub.files.erase("model.safetensors");
+  hub.files["model-00001-of-00001.safetensors"] = small_weights();
+  hub.files["model.safetensors.index.json"] = "{broken";
+  const ScratchFolder scratch;
+  const HubSettings settings = hub.server.settings(scratch.path());
+  for (const Need need : {Need::kHeaders, Need::kTensors}) {
+    const auto opened = open_hub({"org/small", ""}, {.need = need}, settings);
+    ASSERT_TRUE(opened) << opened.error().message;
+    const Finding* told = find(**opened, "IDX_JSON");
+    ASSERT_TRUE(told);  // of the index itself, not of a stand-in
+    EXPECT_NE(told->message.find("line 1"), std::string::npos) << told->message;
+  }
+  const std::size_t before = hub.server.requests().size();
+  ASSERT_TRUE(open_hub({"org/small", kCommit}, {.need = Need::kTensors}, settings));
+  EXPECT_GT(hub.server.requests().size(), before);
+}
+
 TEST(HubOpen, AbsurdSizesAreTheHubsFault) {
   SmallHub hub;
   hub.files["x.bin"] = "x";
@@ -276,6 +309,32 @@ TEST(HubOpen, ACacheThatCannotBeWrittenIsNoHindrance) {
       open_hub({"org/small", ""}, {}, hub.server.settings(scratch.write("file", "") + "/cache"));
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_EQ((*opened)->tensors().size(), 1u);
+}
+
+// Names on their way are nobody else's: a link that waits under one that could be foreseen is not written
+// through, and the snapshot holds its files alone.
+TEST(HubCache, CopiesOnTheirWayAreNoFilesOfTheModel) {
+  const ScratchFolder scratch;
+  const std::string victim = scratch.write("victim", "precious"), etag(40, 'a');
+  scratch.write("models--org--small/blobs/" + etag, "content");
+  for (const bool uses_links : {false, true}) {
+    const HubCache cache(scratch.path(), "org/small", uses_links);
+    const std::string path = uses_links ? "linked.json" : "copied.json";
+    ASSERT_TRUE(cache.prepare(kCommit, path));
+    const std::string place = cache.snapshot(kCommit) + "/" + path;
+    for (const char* ending : {".copy.aaaaaaaa", ".link.aaaaaaaa"})
+      std::filesystem::create_symlink(victim, place + ending);
+    ASSERT_TRUE(cache.show(kCommit, path, etag, false));
+    EXPECT_EQ(read_file(place).value_or(""), "content");
+    EXPECT_EQ(std::filesystem::is_symlink(place), uses_links);
+    for (const char* ending : {".copy.aaaaaaaa", ".link.aaaaaaaa"}) std::filesystem::remove(place + ending);
+  }
+  EXPECT_EQ(read_file(victim).value_or(""), "precious");
+  const auto num_in = [&](const std::string& folder) {
+    return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+  };
+  EXPECT_EQ(num_in(scratch.path() + "/models--org--small/snapshots/" + kCommit), 2);
+  EXPECT_EQ(num_in(scratch.path() + "/models--org--small/blobs"), 1);  // nothing is left on its way
 }
 
 TEST(HubCache, DoubleLinksRefsAndAbsencesAreRead) {

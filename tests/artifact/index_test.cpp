@@ -107,7 +107,7 @@ TEST_F(Indexed, AnyOrderOfTheIndexIsFine) {
 TEST_F(Indexed, IndexOfAnotherName) {
   folder_.put("model.fp16-00001-of-00001.safetensors", one("a"));
   EXPECT_EQ(open_ids(R"("a":"model.fp16-00001-of-00001.safetensors")", "model.safetensors.index.fp16.json"),
-            "IDX_TOTAL_SIZE ");
+            "IDX_TOTAL_SIZE WEIGHTS_NAME ");
   EXPECT_EQ(artifact_->tensors().size(), 1U);
 }
 
@@ -154,7 +154,71 @@ TEST(Variants, TheModelComesBeforeItsAdapter) {
   ASSERT_TRUE(artifact);
   ASSERT_EQ((*artifact)->tensors().size(), 1U);
   EXPECT_EQ((*artifact)->tensors().front().name, "a");
+  EXPECT_EQ(ids((*artifact)->findings()), "WEIGHTS_NAME ADAPTER_PRESENT ");
+}
+
+// A save of one file may have an index of that file.
+TEST(Variants, AnIndexOfTheSingleFileIsNoSecondSet) {
+  const auto told = [](const std::string& shard, bool is_here) {
+    const MadeFolder folder;
+    folder.put("config.json", "{}");
+    folder.put("model.safetensors", one("a"));
+    if (is_here) folder.put(shard, one("a"));
+    folder.put("model.safetensors.index.json",
+               R"({"metadata":{"total_size":4},"weight_map":{"a":")" + shard + "\"}}");
+    const auto artifact = open(folder.path().string());
+    std::string text;
+    if (artifact)
+      for (const Finding& finding : (*artifact)->findings())
+        text += finding.id + ":" + std::string(to_string(finding.level)) + " ";
+    return text;
+  };
+  EXPECT_EQ(told("model.safetensors", true), "");
+  EXPECT_EQ(told("model-00001-of-00001.safetensors", true), "WEIGHTS_AMBIGUOUS:warning ");
+  EXPECT_EQ(told("model-00001-of-00001.safetensors", false), "WEIGHTS_AMBIGUOUS:info ");
+}
+
+TEST(Variants, FilesInAFolderThatTheIndexNamesAreNoSecondSet) {
+  const MadeFolder folder;
+  folder.put("config.json", "{}");
+  folder.put("w/a.safetensors", one("a"));
+  folder.put("model.safetensors.index.json",
+             R"({"metadata":{"total_size":4},"weight_map":{"a":"w/a.safetensors"}})");
+  const auto artifact = open(folder.path().string());
+  ASSERT_TRUE(artifact);
   EXPECT_EQ(ids((*artifact)->findings()), "");
+}
+
+TEST(Variants, OddNamesAreAllReadAndTold) {
+  const MadeFolder folder;
+  folder.put("config.json", "{}");
+  folder.put("a.safetensors", one("a"));
+  folder.put("b.safetensors", one("b"));
+  const auto artifact = open(folder.path().string());
+  ASSERT_TRUE(artifact);
+  EXPECT_EQ((*artifact)->tensors().size(), 2U);
+  EXPECT_EQ(ids((*artifact)->findings()), "WEIGHTS_NAME ");
+  folder.put("model.safetensors", one("c"));
+  const auto other = open(folder.path().string());
+  ASSERT_TRUE(other);
+  EXPECT_EQ((*other)->tensors().size(), 1U);
+  EXPECT_EQ(ids((*other)->findings()), "WEIGHTS_EXTRA ");
+}
+
+TEST(Variants, AnAdapterIsNoModel) {
+  const MadeFolder folder;
+  folder.put("adapter_config.json", R"({"peft_type":"LORA","base_model_name_or_path":"org/base"})");
+  folder.put("adapter_model.safetensors", one("lora"));
+  for (const bool has_config : {false, true}) {
+    if (has_config) folder.put("config.json", "{}");
+    const auto artifact = open(folder.path().string());
+    ASSERT_TRUE(artifact);
+    EXPECT_EQ((*artifact)->tensors().size(), 0U);
+    ASSERT_EQ(ids((*artifact)->findings()), "ADAPTER_ONLY ");
+    const Finding& told = (*artifact)->findings().front();
+    EXPECT_EQ(told.kind, FindingKind::kUnsupported);
+    EXPECT_NE(told.message.find("(LORA) for org/base"), std::string::npos) << told.message;
+  }
 }
 
 }  // namespace

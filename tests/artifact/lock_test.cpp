@@ -132,7 +132,7 @@ TEST(Lock, AnotherContentOfTheSameSizeShowsWhenFilesAreRead) {
   }
   LockRecord lock = record();
   lock.generation_config = Json();
-  lock.files = {{"model.safetensors", 3, sha256("abc")}};
+  lock.files.push_back({"model.safetensors", 3, sha256("abc")});
   folder.write("config.json", kConfig);
   folder.write("model.safetensors", "abd");
   EXPECT_TRUE(held(folder, lock, false).empty());
@@ -163,13 +163,14 @@ TEST(Lock, TheTemplateOfAProcessorAndOfAGgufFileArePinnedToo) {
   EXPECT_EQ(chat_template_digest(**open(other.path())), sha256("{{ g }}"));
 }
 
-// Files that the record does not name do not count, but what it says of their meaning does.
+// What the record says of the meaning of files that it does not name is compared.
 TEST(Lock, AnotherTemplateOrGenerationConfigIsTold) {
   const ScratchFolder folder;
   folder.write("config.json", kConfig);
   folder.write("generation_config.json", R"({"temperature":  0.6})");
   folder.write("tokenizer_config.json", R"({"chat_template":"{{ a }}"})");
   LockRecord lock = record();
+  lock.files.push_back({"tokenizer_config.json", 27, {}});
   lock.chat_template_sha256 = sha256("{{ a }}");
   EXPECT_TRUE(held(folder, lock, false).empty());
   folder.write("chat_template.jinja", "{{ b }}");  // comes before the locked one
@@ -195,7 +196,81 @@ TEST(Lock, WhatTheRecordDoesNotSayIsNotHeldAgainstAnything) {
   folder.write("chat_template.jinja", "{{ b }}");
   LockRecord lock = record();
   lock.generation_config = Json();
+  lock.files.push_back({"generation_config.json", 19, {}});
+  lock.files.push_back({"chat_template.jinja", 7, {}});
   EXPECT_TRUE(held(folder, lock, false).empty());
+}
+
+// Loaders find these by their names: one that came later is loaded although nobody locked it.
+TEST(Lock, WhatLoadersReadAndNobodyLockedIsTold) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  LockRecord lock = record();
+  lock.generation_config = Json();
+  const std::string part = "model-00001-of-00001.safetensors", header =
+                                                                   "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],"
+                                                                   "\"data_offsets\":[0,1]}}";
+  std::string weights(8, '\0');
+  weights[0] = static_cast<char>(header.size());
+  weights += header + "x";
+  folder.write(part, weights);
+  lock.files.push_back({part, static_cast<std::int64_t>(weights.size()), sha256(weights)});
+  EXPECT_TRUE(held(folder, lock, false).empty());
+  folder.write("model.safetensors", weights);  // is taken instead of the part
+  for (const char* name : {"added_tokens.json", "special_tokens_map.json", "modeling_own.py"})
+    folder.write(name, "{}");
+  folder.write("LICENSE", "is no matter of loaders");
+  const Findings findings = held(folder, lock, false);
+  ASSERT_EQ(findings.size(), 4u);
+  EXPECT_EQ(findings[0].where, "model.safetensors");
+  EXPECT_EQ(findings[0].level, FindingLevel::kError);
+  for (std::size_t i = 1; i < findings.size(); ++i)
+    EXPECT_EQ(findings[i].level, FindingLevel::kWarning) << findings[i].where;
+}
+
+TEST(Lock, ManyFilesThatNobodyLockedAreToldByTheFirst) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  LockRecord lock = record();
+  lock.generation_config = Json();
+  for (int i = 0; i < 60; ++i) folder.write("own_" + std::to_string(i) + ".py", "pass");
+  EXPECT_EQ(held(folder, lock, false).size(), 20u);
+}
+
+TEST(Lock, ARecordOfSizesAloneIsTold) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  LockRecord lock = record();
+  lock.generation_config = Json();
+  lock.files[0].sha256.clear();
+  const std::string path = folder.path() + ".lock";
+  ASSERT_TRUE(write_file(path, dump_pretty(to_json(lock))));
+  const auto artifact = open(folder.path(), {.lock = path});
+  std::remove(path.c_str());
+  ASSERT_TRUE(artifact);
+  const Findings& all = (*artifact)->findings();
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Finding& finding) {
+    return finding.id == "LOCK_NO_DIGEST" && finding.level == FindingLevel::kWarning;
+  }));
+}
+
+// Whoever computes with the weights gets the locked ones or is told.
+TEST(Lock, WeightsThatAreNeededAreRead) {
+  const ScratchFolder folder;
+  folder.write("config.json", kConfig);
+  folder.write("model.safetensors", "abd");
+  LockRecord lock = record();
+  lock.generation_config = Json();
+  lock.files.push_back({"model.safetensors", 3, sha256("abc")});
+  const std::string path = folder.path() + ".lock";
+  ASSERT_TRUE(write_file(path, dump_pretty(to_json(lock))));
+  const auto artifact = open(folder.path(), {.need = Need::kTensors, .lock = path});
+  std::remove(path.c_str());
+  ASSERT_TRUE(artifact);
+  const Findings& all = (*artifact)->findings();
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Finding& finding) {
+    return finding.id == "LOCK_MISMATCH" && finding.where == "model.safetensors";
+  }));
 }
 
 }  // namespace

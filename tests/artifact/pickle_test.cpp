@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "artifact/artifact.h"
+#include "artifact/pickle_files.h"
 #include "artifact/zip_listing.h"
 #include "tests/testing/made_files.h"
 
@@ -93,6 +94,30 @@ TEST(Pickle, OnlyWeightsAreListedNotLoaded) {
   EXPECT_EQ(finding->where, "pytorch_model.bin");
   EXPECT_NE(finding->message.find("2 tensor storages with 100 bytes"), std::string::npos) << finding->message;
   EXPECT_EQ(finding->kind, FindingKind::kUnsupported);
+}
+
+// A trainer's settings and moments are no weights, beside weights or without.
+TEST(Pickle, WhatATrainerLeavesIsNone) {
+  const MadeFolder folder;
+  folder.put("config.json", "{}");
+  for (const char* name : {"training_args.bin", "optimizer.pt", "scheduler.pt", "rng_state.pth"})
+    folder.put(name, torch_file());
+  const auto artifact = open(folder.path().string());
+  ASSERT_TRUE(artifact);
+  for (const char* id : {"PICKLE_ONLY", "PICKLE_PRESENT"})
+    EXPECT_EQ(finding_of(**artifact, id), nullptr) << id;
+  EXPECT_NE(finding_of(**artifact, "WEIGHTS_ABSENT"), nullptr);
+  for (const File& file : (*artifact)->files()) EXPECT_NE(file.role, FileRole::kWeights) << file.path;
+}
+
+TEST(Pickle, OneOfAListingIsToldByItsName) {
+  const std::vector<std::string_view> none = {"model.safetensors", "optimizer.pt",
+                                              "original/consolidated.00.pth"};
+  EXPECT_FALSE(pickle_beside(none));
+  const std::vector<std::string_view> one = {"model.safetensors", "pytorch_model.bin"};
+  ASSERT_TRUE(pickle_beside(one));
+  EXPECT_EQ(pickle_beside(one)->id, "PICKLE_PRESENT");
+  EXPECT_EQ(pickle_beside(one)->where, "pytorch_model.bin");
 }
 
 TEST(Pickle, ShardedSetIsHeldAgainstItsIndex) {

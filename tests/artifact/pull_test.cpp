@@ -100,6 +100,55 @@ TEST_F(Pull, AKeptListingThatDisagreesWithTheHubIsAskedForAgain) {
   EXPECT_EQ(read_file(cached("config.json")).value_or(""), hub.files["config.json"]);
 }
 
+// What the network does says nothing about a listing: it stays, and the hub is asked once.
+TEST_F(Pull, ACutConnectionCostsNoListing) {
+  ASSERT_TRUE(pull_it());
+  std::filesystem::remove_all(cache.folder() + "/snapshots");
+  std::filesystem::remove_all(cache.folder() + "/blobs");
+  ::setenv("PLIMSOLL_HUB_MAX_WAIT_S", "0", 1);
+  for (const int status : {200, 401, 500}) {
+    hub.cuts_files = status == 200;
+    hub.file_status = status;
+    const auto pulled = pull_it();
+    ASSERT_FALSE(pulled) << status;
+    EXPECT_TRUE(cache.tree(kCommit)) << status;
+    EXPECT_EQ(hub.server.count("GET", "/tree/"), 1) << status;
+  }
+  ::unsetenv("PLIMSOLL_HUB_MAX_WAIT_S");
+  go_offline();
+  const auto offline = pull_it();
+  ASSERT_FALSE(offline);
+  EXPECT_NE(offline.error().message.find("does not hold"), std::string::npos) << offline.error().message;
+}
+
+// The kept listing goes only when another one has come.
+TEST_F(Pull, AListingThatIsWrongStaysUntilAnotherCame) {
+  ASSERT_TRUE(pull_it());
+  std::filesystem::remove_all(cache.folder() + "/snapshots");
+  std::filesystem::remove_all(cache.folder() + "/blobs");
+  const auto kept = cache.tree(kCommit);
+  hub.files["config.json"] = R"({"model_type":"another"})";
+  hub.stated_bytes["config.json"] = -1;  // the new listing cannot be taken
+  const auto refused = pull_it();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("bytes"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(cache.tree(kCommit), kept);
+  hub.stated_bytes.clear();
+  hub.files.erase("README.md");  // named by the kept listing, and gone
+  const auto pulled = pull_it();
+  ASSERT_TRUE(pulled) << pulled.error().message;
+  EXPECT_EQ(pulled->record.files.size(), 3u);
+}
+
+TEST_F(Pull, OfflineACommitWithoutItsListingIsNoUnknownRevision) {
+  ASSERT_TRUE(pull_it());
+  std::filesystem::remove_all(cache.folder() + "/trees");
+  go_offline();
+  const auto pulled = pull_it();
+  ASSERT_FALSE(pulled);
+  EXPECT_NE(pulled.error().message.find("which files commit"), std::string::npos) << pulled.error().message;
+}
+
 TEST_F(Pull, AHubThatGoesOnDisagreeingIsRefusedOnce) {
   hub.stated_bytes["config.json"] = 5;
   const auto pulled = pull_it();

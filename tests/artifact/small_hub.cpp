@@ -59,6 +59,9 @@ std::string SmallHub::answer(const AskedRequest& request) const {
   const auto file = files.find(request.path.substr(resolve.size()));
   if (file == files.end()) return http_answer(404, {"X-Error-Code: EntryNotFound"}, "");
   if (file_status != 200) return http_answer(file_status, file_headers, "");
+  if (cuts_files && request.method == "GET")
+    return http_answer(200, {"Content-Length: " + std::to_string(file->second.size())},
+                       file->second.substr(0, 1));
   return content(request, file->first, file->second);
 }
 

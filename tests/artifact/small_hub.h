@@ -27,6 +27,7 @@ class SmallHub {
   std::string id = "org/small";
   std::string gated = "false";
   int file_status = 200;
+  bool cuts_files = false;  // their bytes end after the first one
   std::vector<std::string> file_headers;
   ScriptedHub server{[this](const AskedRequest& request) { return answer(request); }};
 

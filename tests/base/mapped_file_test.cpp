@@ -103,6 +103,24 @@ TEST_F(Folder, WhatCannotBeReadOrWrittenIsAnError) {
   EXPECT_TRUE(MappedFile::open(at("empty"))->bytes().empty());
 }
 
+void leave_with_seven(int) {
+  ::_exit(7);
+}
+
+// Mapping a file takes SIGBUS for its own mappings; every other one goes where it went before.
+TEST(MappedFileSignalsDeathTest, AnotherSigbusGoesWhereItWentBefore) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // in a process that has mapped nothing yet
+  const auto map_and_raise = [](void (*before)(int)) {
+    ::signal(SIGBUS, before);
+    const auto file = MappedFile::open("/proc/self/exe");
+    if (file) ::raise(SIGBUS);
+    ::_exit(3);
+  };
+  EXPECT_EXIT(map_and_raise(leave_with_seven), ::testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(map_and_raise(SIG_IGN), ::testing::ExitedWithCode(3), "");
+  EXPECT_EXIT(map_and_raise(SIG_DFL), ::testing::KilledBySignal(SIGBUS), "");
+}
+
 TEST_F(Folder, AFileThatShrinksWhileItIsReadGivesZeros) {
   constexpr std::size_t kBytes = 1 << 20;
   ASSERT_TRUE(write_file(at("weights"), std::string(kBytes, 'x')));

@@ -37,6 +37,9 @@ class TheHouse(unittest.TestCase):
     def test_no_machine_and_no_registry_is_named(self):
         self.holds(rules.foreign_places)
 
+    def test_findings_are_explained(self):
+        self.holds(rules.undocumented_findings)
+
     def test_no_name_is_vague(self):
         self.holds(rules.vague_names)
 
@@ -121,6 +124,14 @@ class APlantedViolation(unittest.TestCase):
     def test_a_missing_licence(self):
         self.write("src/model/model.cpp", "int x;\n")
         self.caught(rules.without_licence, "src/model/model.cpp")
+
+    def test_a_finding_without_a_page(self):
+        self.write("docs/formats/x.md", "`CFG_TOLD` (error), and a longer word CFG_NEW_OTHER.\n")
+        self.write("src/model/rows_table.cpp", LICENCE + 'f("WORD_OF_FACTS");\n')
+        self.write("src/model/model.cpp", LICENCE + 'f("CFG_TOLD", "PLIMSOLL_X", "NO_PROXY", "CFG_" "X"); // "CFG_NOT"\n')
+        self.assertEqual(rules.undocumented_findings(self.root), [])
+        self.write("src/model/model.cpp", LICENCE + 'f(is_new ? "CFG_NEW" : "CFG_TOLD");\n')
+        self.caught(rules.undocumented_findings, "src/model/model.cpp", "`CFG_NEW`")
 
     def test_a_header_without_opening(self):
         self.write("src/model/spec.h", LICENCE + "#pragma once\n")

@@ -82,6 +82,10 @@ SIZE_EXCEPTIONS: dict[str, str] = {}
 
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "misc"}
 
+# Spelled like ids of findings, and none: variables of the environment, and words of quantizers' files.
+NO_FINDINGS = {"ALL_PROXY", "HTTPS_PROXY", "NO_PROXY", "NO_COLOR", "OPENAI_API_KEY", "MIXED_PRECISION", "PER_CHANNEL",
+               "PER_TOKEN"}
+
 # Spelled in pieces, so that this file does not break its own rule.
 FORBIDDEN_TEXTS = ["/work" + "/", "/root" + "/", "/home" + "/", "../" + "shared", "pypi" + ".org",
                    "pythonhosted" + ".org", "deb.debian" + ".org", "npmjs" + ".", "crates" + ".io"]
@@ -264,6 +268,21 @@ def foreign_places(root: Path) -> list[str]:
             for text in FORBIDDEN_TEXTS:
                 if text in line and (name, text) not in TEXT_EXCEPTIONS:
                     wrong.append(f"{name}:{number}: names `{text}`")
+    return wrong
+
+
+def undocumented_findings(root: Path) -> list[str]:
+    """Ids of findings that no page of docs/ explains: who reads one has to be able to look it up."""
+    pages = "\n".join(read(path) for path in files(root / "docs", {".md"}))
+    known = set(re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b", pages))
+    wrong = []
+    for path in files(root / "src", CODE):
+        if path.stem.endswith("_table"):
+            continue  # facts, not findings
+        code = re.sub(r"//[^\n]*", "", read(path))
+        for name in sorted(set(re.findall(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)"', code))):
+            if name not in known and name not in NO_FINDINGS and not name.startswith("PLIMSOLL_"):
+                wrong.append(f"{path.relative_to(root).as_posix()}: `{name}` stands in no page of docs/")
     return wrong
 
 

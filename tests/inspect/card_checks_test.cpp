@@ -190,5 +190,79 @@ TEST(CardChecks, TheFolderNameIsAClaimToo) {
   EXPECT_EQ(finding_of(*catalogue, "NAME_SIZE"), nullptr);
 }
 
+// The card of a large model in the repository of a small one that was distilled from it.
+TEST(CardChecks, RowsAndColumnsOfOtherModelsAreNoClaims) {
+  const std::string rows =
+      "| **Model** | **#Total Params** | **#Activated Params** | **Context Length** |\n"
+      "| :---: | :---: | :---: | :---: |\n| Large-2 | 671B | 37B | 128K |\n";
+  const std::string columns =
+      "| Category | Benchmark | Large V3 |\n|---|---|---|\n| | # Activated Params | 37B |\n"
+      "| | # Total Params | 671B |\n";
+  for (const std::string& card : {rows, columns, rows + columns}) {
+    const Report other = with_card(card, "Small-2-distilled");
+    for (const char* id : {"CARD_TOTAL", "CARD_ACTIVE", "CARD_CONTEXT"})
+      EXPECT_EQ(finding_of(other, id), nullptr) << id << " of\n" << card;
+    EXPECT_TRUE(other.card_claims["active"].is_null());
+  }
+  const Report own = with_card(rows, "Large-2");
+  ASSERT_NE(finding_of(own, "CARD_ACTIVE"), nullptr);
+  EXPECT_EQ(finding_of(own, "CARD_ACTIVE")->level, FindingLevel::kWarning);
+  EXPECT_NE(finding_of(with_card(rows), "CARD_TOTAL"), nullptr) << "a folder of no particular name";
+}
+
+TEST(CardChecks, CodeCommentsRangesAndTestsAreNoClaims) {
+  for (const char* card :
+       {"```\nserve x # 1M context length, 70B parameters\n```\n", "<!-- 70B parameters, 1M context -->",
+        "a family ranging from 0.6B to 235B parameters", "sizes from 0.6 to 235 billion parameters",
+        "7B\u201372B parameters", "A merge of A-70B and B-72B. 70B parameters each.",
+        "We train on 235B parameter policy.", "evaluated at 1M token context length for a needle test"}) {
+    const Report report = with_card(card);
+    for (const char* id : {"CARD_TOTAL", "CARD_ACTIVE", "CARD_CONTEXT"})
+      EXPECT_EQ(finding_of(report, id), nullptr) << card;
+  }
+  // What follows a block is read again, and a fence that never closes hides nothing.
+  for (const char* card : {"```\nx\n```\nIt has 70B parameters.", "```\nIt has 70B parameters.",
+                           "<!-- x --> It has 70B parameters.", "This reward model has 70B parameters."})
+    EXPECT_NE(finding_of(with_card(card), "CARD_TOTAL"), nullptr) << card;
+}
+
+TEST(CardChecks, ALengthThatAScalingReachesIsNoWarning) {
+  const char* card = "| Models | Context Length |\n|---|---|\n| Own-8B | 16K |\n";
+  const auto level = [](const Report& report) {
+    const auto* finding = finding_of(report, "CARD_CONTEXT");
+    return finding ? std::string(to_string(finding->level)) : std::string("none");
+  };
+  EXPECT_EQ(level(with_card(card, "Own-8B")), "warning");
+  EXPECT_EQ(level(with_card(card + std::string("\nUse YaRN for long texts."), "Own-8B")), "info");
+}
+
+TEST(Claims, MoreWaysToWriteASize) {
+  const auto text = [](std::string_view prose) { return shown(claims_in_text(prose)); };
+  EXPECT_EQ(text("8,190,735,360 parameters"), "total=8190735360");
+  EXPECT_EQ(text("Params: 8.2 B"), "total=8200000000");
+  EXPECT_EQ(text("an 8.2bn-parameter model"), "total=8200000000");
+  EXPECT_EQ(text("total 671B, active 37B"), "total=671000000000 active=37000000000");
+}
+
+TEST(Claims, OfHtmlTables) {
+  const auto text = [](std::string_view prose) { return shown(claims_in_text(prose)); };
+  // Cells may be left open, and the first ones may reach down.
+  EXPECT_EQ(
+      text("<table>\n <tr>\n  <td>\n  </td>\n  <td><strong>Params</strong>\n  </td>\n  <td>Context length\n"
+           "  </td>\n  <td>Token count\n </tr>\n <tr>\n  <td rowspan=\"2\" >Text only\n  </td>\n  <td>8B\n"
+           "  </td>\n  <td>128k\n  </td>\n  <td rowspan=\"2\" >15T+\n </tr>\n <tr>\n  <td>70B\n  </td>\n"
+           "  <td>64k\n  </td>\n </tr>\n</table>\n"),
+      "total=8000000000 context=131072 total=70000000000 context=65536");
+  EXPECT_EQ(text("<table><tr><td rowspan=99999999999>Params<td rowspan='x'>a</table>It has 8B parameters."),
+            "total=8000000000");
+}
+
+TEST(Claims, NamesWithAPointAndWithData) {
+  const auto text = [](std::string_view name) { return shown(claims_in_name(name)); };
+  EXPECT_EQ(text("Qwen-1_8B-Chat"), "size=1800000000");
+  EXPECT_EQ(text("org__Own-8B"), "size=8000000000");
+  EXPECT_EQ(text("smol-0.6B-1000B-tokens"), "size=600000000");
+}
+
 }  // namespace
 }  // namespace plimsoll::inspect

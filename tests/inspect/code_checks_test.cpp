@@ -28,6 +28,38 @@ TEST(CodeChecks, AutoMapOfTheConfig) {
   EXPECT_EQ(finding_of(report, "CODE_FILES"), nullptr);
 }
 
+// A class that engines have themselves needs none of the model's code; another class under its name does, and
+// so does a tokenizer.
+TEST(CodeChecks, ACodeThatEnginesHaveThemselvesIsNoWarning) {
+  const auto level = [](const std::string& map) {
+    ModelFolder folder;
+    folder.write("config.json", with_map(map));
+    const Report report = folder.inspected();
+    const auto* finding = finding_of(report, "REMOTE_CODE");
+    return finding ? std::string(to_string(finding->level)) : std::string("none");
+  };
+  EXPECT_EQ(level(R"({"AutoConfig":"configuration_llama.LlamaConfig","AutoModel":"modeling_llama.LlamaModel",
+                      "AutoModelForCausalLM":"modeling_llama.LlamaForCausalLM"})"),
+            "info");
+  EXPECT_EQ(level(R"({"AutoConfig":"configuration_llama.LlamaConfig"})"), "info");
+  EXPECT_EQ(level(R"({"AutoModelForCausalLM":"modeling_own.OwnForCausalLM"})"), "warning");
+  EXPECT_EQ(level(R"({"AutoModelForCausalLM":"modeling_llama.LlamaForCausalLM",
+                      "AutoTokenizer":["tokenization_own.OwnTokenizer",null]})"),
+            "warning");
+}
+
+// The class is vLLM's, its config is not: phi-2 was published under a type of its own.
+TEST(CodeChecks, AConfigOfItsOwnIsRun) {
+  ModelFolder folder;
+  std::string config = with_map(R"({"AutoConfig":"configuration_own.OwnConfig"})");
+  config.replace(config.find("\"llama\""), 7, "\"llama-own\"");
+  folder.write("config.json", config);
+  const Report report = folder.inspected();
+  const auto* finding = finding_of(report, "REMOTE_CODE");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->level, FindingLevel::kWarning);
+}
+
 TEST(CodeChecks, TokenizersAndOtherRepositories) {
   ModelFolder folder;
   folder.write("config.json", kSmallLlama);

@@ -178,6 +178,56 @@ TEST(Declarations, TwoThatDisagree) {
                    "", ""),
             "config.json: /compression_config");
   EXPECT_EQ(differ(fp8, "", ""), "");
+  const char* gptq =
+      R"(,"quantization_config":{"quant_method":"gptq","bits":4,"group_size":128,"desc_act":true})";
+  for (const char* other : {R"({"bits":4,"group_size":128,"desc_act":false})",
+                            R"({"bits":4,"group_size":128,"quant_method":"awq"})"})
+    EXPECT_EQ(differ(gptq, "quantize_config.json", other), "quantize_config.json") << other;
+  EXPECT_EQ(differ(gptq, "quantize_config.json", R"({"bits":4,"group_size":128,"desc_act":true})"), "");
+  const char* awq =
+      R"(,"quantization_config":{"quant_method":"awq","bits":4,"group_size":128,"zero_point":true,
+                     "modules_to_not_convert":["visual"]})";
+  for (const char* other :
+       {R"({"w_bit":4,"q_group_size":128,"zero_point":false})",
+        R"({"w_bit":4,"q_group_size":128,"zero_point":true,"modules_to_not_convert":["visual","gate"]})"})
+    EXPECT_EQ(differ(awq, "quant_config.json", other), "quant_config.json") << other;
+  EXPECT_EQ(differ(awq, "quant_config.json", R"({"w_bit":4,"q_group_size":128,"zero_point":true})"), "");
+}
+
+// The file of another tool declares nothing.
+TEST(Declarations, AFileOfThatNameByAnotherTool) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama).write("quant_config.json", R"({"foo":1})");
+  const Report report = folder.inspected();
+  EXPECT_TRUE(report.weights.quantization.is_null());
+  EXPECT_EQ(finding_of(report, "QUANT_UNDECLARED"), nullptr);
+}
+
+// Keys and values alone are quantized: the weights have the bytes of plain ones.
+TEST(Declarations, OfTheCacheAlone) {
+  ModelFolder plain;
+  plain.write("config.json", kSmallLlama);
+  const auto bytes = plain.inspected().weights.bytes;
+  for (const char* quantization :
+       {R"({"quant_method":"modelopt","quant_algo":null,"kv_cache_quant_algo":"FP8"})",
+        R"({"quant_method":"compressed-tensors","format":"dense","config_groups":{},
+            "kv_cache_scheme":{"num_bits":8,"type":"float"},"ignore":[]})"}) {
+    const Report report = declaring(quantization);
+    EXPECT_EQ(report.weights.bytes, bytes) << quantization;
+    EXPECT_EQ(finding_of(report, "QUANT_UNCOUNTED"), nullptr);
+  }
+  EXPECT_NE(finding_of(declaring(R"({"quant_method":"modelopt","quant_algo":"MIXED_PRECISION",
+                                     "kv_cache_quant_algo":"FP8"})"),
+                       "QUANT_UNCOUNTED"),
+            nullptr);
+}
+
+TEST(Declarations, WhatIsShownHasItsType) {
+  const Report report = declaring(R"({"quant_method":"gptq","bits":4,"group_size":32,"desc_act":-1,
+                                      "format":[1],"version":{}})");
+  EXPECT_NE(finding_of(report, "QUANT_VALUE"), nullptr);
+  for (const char* key : {"desc_act", "format", "version"})
+    EXPECT_TRUE(report.weights.quantization[key].is_null()) << key;
 }
 
 // AutoGPTQ and AutoAWQ write a file of their own; some repositories have nothing else.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/inspect/model_folder.h"
 
 namespace plimsoll::inspect {
@@ -93,40 +95,45 @@ TEST(EnvironmentChecks, NamesThatAreNone) {
   EXPECT_EQ(four->compute_capability, 90);
 }
 
-TEST(EnvironmentChecks, AnOldDriverAndASmallHost) {
+struct MachineRows {
+  Report report;
+  Json rows;
+};
+
+// A small model on a machine that has what `change` says.
+MachineRows machine_rows(const std::function<void(Surroundings&)>& change) {
   ModelFolder folder;
   folder.write("config.json", kSmallLlama);
-  Report report = folder.inspected();
+  MachineRows result{folder.inspected(), {}};
   const auto artifact = artifact::open(folder.path());
-  ASSERT_TRUE(artifact);
+  EXPECT_TRUE(artifact);
+  if (!artifact) return result;
   const Options options;
   const Subject subject{**artifact, options, "config.json", "", (*artifact)->config()};
   Surroundings around;
   around.origin = "this machine";
   around.is_machine = true;
-  around.gpu_name = "NVIDIA H100 80GB HBM3";
-  around.num_gpus = 1;
-  around.driver = "535.183.01";
-  around.free_disk = Bytes(1000);
-  const Json rows = environment_json(subject, around, report);
+  change(around);
+  result.rows = environment_json(subject, around, result.report);
+  return result;
+}
+
+TEST(EnvironmentChecks, AnOldDriverAndASmallHost) {
+  const auto [report, rows] = machine_rows([](Surroundings& around) {
+    around.gpu_name = "NVIDIA H100 80GB HBM3";
+    around.num_gpus = 1;
+    around.driver = "535.183.01";
+    around.free_disk = Bytes(1000);
+  });
   ASSERT_NE(finding_of(report, "ENV_DRIVER"), nullptr);
   EXPECT_NE(finding_of(report, "ENV_DRIVER")->message.find("535.183.01"), std::string::npos);
   ASSERT_NE(finding_of(report, "ENV_DISK"), nullptr);
+  EXPECT_FALSE(rows.items().empty());
   for (const Json& row : rows.items()) EXPECT_FALSE(row["need"].is_null());
 }
 
 TEST(EnvironmentChecks, AMachineWithoutAGpu) {
-  ModelFolder folder;
-  folder.write("config.json", kSmallLlama);
-  Report report = folder.inspected();
-  const auto artifact = artifact::open(folder.path());
-  ASSERT_TRUE(artifact);
-  const Options options;
-  const Subject subject{**artifact, options, "config.json", "", (*artifact)->config()};
-  Surroundings around;
-  around.origin = "this machine";
-  around.is_machine = true;
-  environment_json(subject, around, report);
+  const auto [report, rows] = machine_rows([](Surroundings&) {});
   const auto* finding = finding_of(report, "ENV_GPU_NONE");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->level, FindingLevel::kWarning);

@@ -11,7 +11,7 @@
 namespace plimsoll::inspect {
 namespace {
 
-constexpr std::uint32_t kText = 8, kUint32 = 4, kF32 = 0;
+constexpr std::uint32_t kText = 8, kArray = 9, kUint32 = 4, kF32 = 0;
 
 struct Part {
   const char* name;
@@ -51,6 +51,43 @@ Json llama_cpp(const Report& report) {
 const Part kEmbedding{"token_embd.weight", {8, 32}};
 const Part kQuery{"blk.0.attn_q.weight", {8, 8}};
 
+// The checks of a config hold for the same facts in a GGUF's keys.
+TEST(GgufChecks, TokensEndsAndHeads) {
+  const auto text_key = [](const char* key, const char* value) {
+    return testing::gguf_key(key, kText, testing::gguf_string(value));
+  };
+  const auto file = [&](std::uint32_t num_keys, const std::string& keys) {
+    return testing::gguf_file(
+        testing::gguf_start(1, num_keys) + keys + testing::gguf_tensor("token_embd.weight", {8, 2}, kF32, 0),
+        std::string(64, '\0'));
+  };
+  const std::string llama = text_key("general.architecture", "llama");
+  EXPECT_NE(finding_of(inspected(file(1, llama)), "TOK_MISSING"), nullptr);
+  EXPECT_EQ(finding_of(inspected(file(2, llama + text_key("tokenizer.ggml.model", "none"))), "TOK_MISSING"),
+            nullptr);
+  EXPECT_EQ(finding_of(inspected(file(1, text_key("general.architecture", "clip"))), "TOK_MISSING"), nullptr);
+  const std::string tokens = testing::gguf_key(
+      "tokenizer.ggml.tokens", kArray,
+      testing::le32(kText) + testing::le64(2) + testing::gguf_string("a") + testing::gguf_string("b"));
+  const auto with_end = [&](std::uint32_t id) {
+    return inspected(file(
+        3, llama + tokens + testing::gguf_key("tokenizer.ggml.eos_token_id", kUint32, testing::le32(id))));
+  };
+  EXPECT_EQ(finding_of(with_end(1), "TOK_MISSING"), nullptr);
+  EXPECT_EQ(finding_of(with_end(1), "EOS_RANGE"), nullptr);
+  ASSERT_NE(finding_of(with_end(2), "EOS_RANGE"), nullptr);
+  EXPECT_EQ(finding_of(with_end(2), "EOS_RANGE")->where, "m.gguf: tokenizer.ggml.eos_token_id");
+  const Report heads = inspected(gguf_of("llama", {kEmbedding},
+                                         {{"block_count", 1},
+                                          {"embedding_length", 12},
+                                          {"feed_forward_length", 8},
+                                          {"attention.head_count", 3},
+                                          {"attention.head_count_kv", 2}}));
+  EXPECT_NE(finding_of(heads, "CFG_KV_HEADS"), nullptr);
+  EXPECT_EQ(finding_of(heads, "CFG_VALUE"), nullptr);
+  EXPECT_NE(finding_of(inspected(gguf_of("llama", {}, {})), "WEIGHTS_EMPTY"), nullptr);
+}
+
 TEST(GgufActive, AllOfADenseFile) {
   const Report report = inspected(
       gguf_of("plamo", {kEmbedding, kQuery, {"blk.0.ffn_up.weight", {8, 16}}}, {{"block_count", 1}}));
@@ -74,6 +111,51 @@ TEST(GgufActive, TheShareOfExpertsThatATokenUses) {
   const Report silent = inspected(gguf_of("smallthinker", parts, {{"block_count", 1}}));
   EXPECT_EQ(silent.parameters.active, std::nullopt);
   EXPECT_NE(finding_of(silent, "ACTIVE_UNKNOWN"), nullptr);
+}
+
+// Before the stacks each expert was a tensor of its own.
+TEST(GgufActive, ExpertsOfTheirOwn) {
+  std::vector<Part> parts{kEmbedding, kQuery, {"blk.0.ffn_gate_inp.weight", {8, 4}}};
+  for (const char* name : {"blk.0.ffn_up.0.weight", "blk.0.ffn_up.1.weight", "blk.0.ffn_down.0.weight",
+                           "blk.0.ffn_down.1.weight", "blk.0.ffn_gate.0.weight", "blk.0.ffn_gate.1.weight"})
+    parts.push_back({name, {8, 16}});
+  const Report report =
+      inspected(gguf_of("plamo", parts, {{"block_count", 1}, {"expert_count", 2}, {"expert_used_count", 1}}));
+  EXPECT_EQ(report.parameters.total, 256 + 64 + 32 + 6 * 128);
+  EXPECT_EQ(report.parameters.active, 256 + 64 + 32 + 3 * 128);
+}
+
+TEST(GgufActive, FiguresThatCannotBeMeant) {
+  const std::vector<Part> parts{kEmbedding, kQuery, {"blk.0.ffn_up_exps.weight", {8, 16, 4}}};
+  struct Fault {
+    std::uint32_t all, used;
+    const char* text;
+  };
+  for (const Fault& fault :
+       {Fault{4, 9, "expert_used_count is 9 of 4"}, Fault{4, 0, "expert_used_count is 0 of 4"},
+        Fault{2, 1, "expert_count is 2, and blk.0.ffn_up_exps.weight holds 4"}}) {
+    const Report report = inspected(
+        gguf_of("smallthinker", parts,
+                {{"block_count", 1}, {"expert_count", fault.all}, {"expert_used_count", fault.used}}));
+    EXPECT_EQ(report.parameters.active, std::nullopt) << fault.text;
+    const auto* finding = finding_of(report, "ACTIVE_UNKNOWN");
+    ASSERT_NE(finding, nullptr) << fault.text;
+    EXPECT_EQ(finding->level, FindingLevel::kWarning);
+    EXPECT_NE(finding->message.find(fault.text), std::string::npos) << finding->message;
+  }
+}
+
+// A vocabulary alone, and a projector, are no models.
+TEST(GgufActive, WhatIsNoModelIsTold) {
+  const Report empty = inspected(gguf_of("llama", {}, {{"block_count", 1}}));
+  ASSERT_NE(finding_of(empty, "WEIGHTS_EMPTY"), nullptr);
+  EXPECT_EQ(finding_of(empty, "WEIGHTS_EMPTY")->level, FindingLevel::kError);
+  const Report clip = inspected(gguf_of("clip", {{"v.patch_embd.weight", {8, 32}}}, {}));
+  EXPECT_EQ(verdict_code(clip.findings), ErrorCode::kUnsupported);
+  bool is_named = false;
+  for (const Finding& finding : clip.findings)
+    is_named |= finding.message.find("projector") != std::string::npos;
+  EXPECT_TRUE(is_named);
 }
 
 TEST(GgufActive, ANameThatNobodyKnows) {

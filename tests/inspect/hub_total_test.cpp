@@ -101,6 +101,18 @@ TEST(HubTotal, WhatIsExplainedInPart) {
   EXPECT_NE(finding->message.find("9,952,920,320"), std::string::npos) << finding->message;
 }
 
+// Two repositories of one config: the total of the other says nothing of the one that is named.
+TEST(HubTotal, ANamedModelHasItsOwnTotal) {
+  const std::string path = testing::golden_path("configs/nvidia__GLM-5-NVFP4");
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "PLIMSOLL_GOLDEN names no full set";
+  const auto report = inspect(path);
+  ASSERT_TRUE(report) << report.error().describe();
+  if (const auto* finding = finding_of(*report, "HUB_TOTAL_UNEXPLAINED")) {
+    EXPECT_EQ(finding->message.find("GLM-5.1"), std::string::npos) << finding->message;
+  }
+  EXPECT_EQ(report->parameters.hub_total, 435'238'854'912);
+}
+
 TEST(HubTotal, AnotherConfigTakesNoPublishedTotal) {
   const auto entry = inspect("Qwen/Qwen3-0.6B");
   ASSERT_TRUE(entry);

@@ -8,6 +8,7 @@
 
 #include "tests/inspect/model_folder.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/made_files.h"
 
 namespace plimsoll::inspect {
 namespace {
@@ -121,6 +122,23 @@ TEST(LicenseChecks, TheCardSpeaksForAGguf) {
   const Report report = folder.inspected();
   EXPECT_EQ(license_of(report)["id"], Json("cc-by-nc-4.0"));
   EXPECT_NE(finding_of(report, "LICENSE_SEVERAL"), nullptr);
+}
+
+TEST(LicenseChecks, AGgufAndItsCardMayDisagree) {
+  const auto told = [](const char* card) {
+    ModelFolder folder;
+    std::string header = testing::gguf_start(1, 2);
+    header += testing::gguf_key("general.architecture", 8, testing::gguf_string("llama"));
+    header += testing::gguf_key("general.license", 8, testing::gguf_string("mit"));
+    header += testing::gguf_tensor("token_embd.weight", {8, 32}, 0, 0);
+    folder.write("model.gguf", testing::gguf_file(header, std::string(8 * 32 * 4, '\0')));
+    folder.write("README.md", std::string("---\nlicense: ") + card + "\n---\n");
+    const Report report = folder.inspected();
+    EXPECT_EQ(license_of(report)["id"], Json("mit"));
+    return finding_of(report, "LICENSE_CONFLICT") != nullptr;
+  };
+  EXPECT_TRUE(told("cc-by-nc-4.0"));
+  EXPECT_FALSE(told("mit"));
 }
 
 TEST(LicenseChecks, TheCatalogueKnowsItsModels) {

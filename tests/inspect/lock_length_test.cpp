@@ -14,11 +14,12 @@ namespace {
 
 TEST(LockedLength, AnotherDefaultLengthIsAWarning) {
   const testing::MadeFolder folder, other;
-  folder.put(
-      "config.json",
+  const std::string config =
       R"({"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":8,"num_hidden_layers":1,)"
-      R"("num_attention_heads":2,"vocab_size":16,"intermediate_size":8,"max_position_embeddings":1024})");
+      R"("num_attention_heads":2,"vocab_size":16,"intermediate_size":8,"max_position_embeddings":1024})";
+  folder.put("config.json", config);
   artifact::LockRecord record;
+  record.files = {{"config.json", static_cast<std::int64_t>(config.size()), {}}};
   record.repo = "org/name";
   record.commit = std::string(40, 'a');
   const auto told = [&](std::optional<std::int64_t> length) {

@@ -26,6 +26,88 @@ TEST(OddInputs, WeightsWithoutTensorsAreNoWeights) {
   EXPECT_EQ(weights["file_bytes"], Json(10));
 }
 
+std::vector<HeaderTensor> llama_layers(int count, const std::string& before = "") {
+  std::vector<HeaderTensor> tensors{{before + "model.embed_tokens.weight", "BF16", {320, 64}},
+                                    {before + "model.norm.weight", "BF16", {64}},
+                                    {before + "lm_head.weight", "BF16", {320, 64}}};
+  for (int i = 0; i < count; ++i) {
+    const std::string at = before + "model.layers." + std::to_string(i) + ".";
+    for (const char* name : {"input_layernorm", "post_attention_layernorm"})
+      tensors.push_back({at + name + ".weight", "BF16", {64}});
+    for (const char* name : {"q_proj", "o_proj"})
+      tensors.push_back({at + "self_attn." + name + ".weight", "BF16", {64, 64}});
+    for (const char* name : {"k_proj", "v_proj"})
+      tensors.push_back({at + "self_attn." + name + ".weight", "BF16", {16, 64}});
+    for (const char* name : {"gate_proj", "up_proj"})
+      tensors.push_back({at + "mlp." + name + ".weight", "BF16", {128, 64}});
+    tensors.push_back({at + "mlp.down_proj.weight", "BF16", {64, 128}});
+  }
+  return tensors;
+}
+
+TEST(OddInputs, LayersBehindTheConfigsLast) {
+  const auto reported = [](const std::vector<HeaderTensor>& tensors) {
+    const HeaderFolder folder(*parse_json(kSmallLlama, ""), tensors);
+    return inspect(folder.path(), {}).value_or(Report{});
+  };
+  EXPECT_EQ(finding_of(reported(llama_layers(4)), "CFG_LAYERS_MISMATCH"), nullptr);
+  const Report more = reported(llama_layers(6));
+  ASSERT_NE(finding_of(more, "CFG_LAYERS_MISMATCH"), nullptr);
+  EXPECT_NE(finding_of(more, "CFG_LAYERS_MISMATCH")->message.find("4, 5"), std::string::npos);
+  EXPECT_EQ(finding_of(more, "ST_UNEXPECTED_TENSOR"), nullptr);
+  // A layer that predicts further tokens is none of the decoder's.
+  std::vector<HeaderTensor> predicting = llama_layers(5);
+  predicting.push_back({"model.layers.4.eh_proj.weight", "BF16", {64, 128}});
+  EXPECT_EQ(finding_of(reported(predicting), "CFG_LAYERS_MISMATCH"), nullptr);
+}
+
+// A config that differs from the small llama's in one key.
+Report with_key(const std::string& key) {
+  std::string text(kSmallLlama);
+  text.pop_back();
+  ModelFolder folder;
+  return folder.write("config.json", text + "," + key + "}").inspected();
+}
+
+TEST(OddInputs, TypesAndWordsOfAConfig) {
+  for (const char* key : {R"("rms_norm_eps":"1e-5")", R"("rope_theta":"10000.0")",
+                          R"("rope_scaling":{"rope_type":"linear","factor":"2"})",
+                          R"("rope_scaling":{"rope_type":5,"factor":2})", R"("tie_word_embeddings":"no")"}) {
+    const Report report = with_key(key);
+    EXPECT_NE(finding_of(report, "CFG_TYPE"), nullptr) << key;
+    EXPECT_EQ(finding_of(report, "CFG_VALUE"), nullptr) << key;
+  }
+  EXPECT_NE(finding_of(with_key(R"("rms_norm_eps":-1)"), "CFG_VALUE"), nullptr);
+  EXPECT_NE(finding_of(with_key(R"("torch_dtype":"float7")"), "CFG_DTYPE_UNKNOWN"), nullptr);
+  EXPECT_EQ(finding_of(with_key(R"("torch_dtype":"torch.float16")"), "CFG_DTYPE_UNKNOWN"), nullptr);
+  EXPECT_NE(finding_of(with_key(R"("hidden_act":"foo")"), "CFG_ACTIVATION"), nullptr);
+  EXPECT_EQ(finding_of(with_key(R"("hidden_act":"silu")"), "CFG_ACTIVATION"), nullptr);
+  EXPECT_NE(finding_of(with_key(R"("rope_scaling":{"rope_type":"yarn"})"), "CFG_ROPE_FACTOR"), nullptr);
+  EXPECT_NE(finding_of(with_key(R"("custom_pipelines":{"t":{"impl":"own.Pipeline"}})"), "REMOTE_CODE"),
+            nullptr);
+}
+
+TEST(OddInputs, SidecarsThatContradictThemselves) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama).write("generation_config.json", R"({"eos_token_id":"1"})");
+  folder.write("tokenizer_config.json", R"({"eos_token":"a","eos_token":"b"})");
+  const Report report = folder.inspected();
+  EXPECT_NE(finding_of(report, "CFG_TYPE"), nullptr);
+  ASSERT_NE(finding_of(report, "CFG_DUP_KEY"), nullptr);
+  EXPECT_EQ(finding_of(report, "CFG_DUP_KEY")->where, "tokenizer_config.json: /eos_token");
+  folder.write("model.safetensors.index.json", R"({"weight_map":{}})");
+  EXPECT_FALSE(inspect(folder.path() + "/model.safetensors.index.json", {}));
+}
+
+TEST(OddInputs, TemplatesThatNameInternals) {
+  for (const char* text : {"{{ ''|attr('__class__') }}", "{{ x.__class__ }}",
+                           "{{ raise_exception.__globals__ }}", "{{ '{0.__class__}'.format(1) }}"}) {
+    ModelFolder folder;
+    folder.write("config.json", kSmallLlama).write("chat_template.jinja", text);
+    EXPECT_NE(finding_of(folder.inspected(), "TMPL_UNSAFE"), nullptr) << text;
+  }
+}
+
 TEST(OddInputs, ATokenizerAlone) {
   ModelFolder folder;
   folder.write("tokenizer.json",

@@ -110,6 +110,22 @@ std::vector<Case> cases() {
        {{m + ".B", "I32", {16, 192}}, {m + ".s", "F16", {2, 96}}},
        96 * 256,
        4},
+      {"mlx",
+       R"({"group_size":64,"bits":4,"mode":"affine"})",
+       {{m + ".weight", "U32", {96, 32}}, {m + ".scales", "BF16", {96, 4}}, {m + ".biases", "BF16", {96, 4}}},
+       96 * 256,
+       4},
+      {"mlx of six bits",
+       R"({"group_size":64,"bits":6})",
+       {{m + ".weight", "U32", {96, 48}}, {m + ".scales", "F16", {96, 4}}, {m + ".biases", "F16", {96, 4}}},
+       96 * 256,
+       6},
+      {"mlx: experts in one stack, four-bit floats",
+       R"({"group_size":32,"bits":4,"mode":"mxfp4"})",
+       {{"model.layers.0.mlp.switch_mlp.up_proj.weight", "U32", {4, 96, 32}},
+        {"model.layers.0.mlp.switch_mlp.up_proj.scales", "U8", {4, 96, 8}}},
+       4 * 96 * 256,
+       4},
   };
 }
 
@@ -132,6 +148,36 @@ TEST(QuantizedMakers, ModulesHoldTheWeightsTheyStandFor) {
     std::int64_t sum = report->parameters.total.value_or(0);
     for (const auto& difference : report->parameters.differences) sum += difference.parameters;
     EXPECT_EQ(sum, report->parameters.hub_total);
+    for (const auto& finding : report->findings)
+      EXPECT_FALSE(finding.id.starts_with("QUANT_")) << finding.id << " " << finding.message;
+  }
+}
+
+// MLX writes the object twice, and names no method in either; modules may have figures of their own.
+TEST(QuantizedMakers, MlxFolders) {
+  const std::string m = "model.layers.0.mlp.up_proj", gate = "model.layers.0.mlp.gate";
+  const std::string object =
+      R"({"group_size":64,"bits":4,"model.layers.0.mlp.gate":{"group_size":64,"bits":8},
+                                 "lm_head":false})";
+  for (const std::string& keys :
+       {"\"quantization\":" + object, "\"quantization\":" + object + ",\"quantization_config\":" + object}) {
+    const auto config = parse_json(
+        R"({"architectures":["OwnForCausalLM"],"num_hidden_layers":1,)" + keys + "}", "config.json");
+    ASSERT_TRUE(config) << config.error().describe();
+    const HeaderFolder folder(*config, {{m + ".weight", "U32", {96, 32}},
+                                        {m + ".scales", "BF16", {96, 4}},
+                                        {m + ".biases", "BF16", {96, 4}},
+                                        {gate + ".weight", "U32", {8, 64}},
+                                        {gate + ".scales", "BF16", {8, 4}},
+                                        {gate + ".biases", "BF16", {8, 4}},
+                                        {"lm_head.weight", "BF16", {32, 64}}});
+    const auto report = inspect(folder.path());
+    ASSERT_TRUE(report) << report.error().describe();
+    EXPECT_EQ(report->parameters.total, 96 * 256 + 8 * 256 + 32 * 64);
+    EXPECT_EQ(report->weights.quantization["method"], Json("mlx"));
+    EXPECT_EQ(report->weights.quantization["bits"], Json(4));
+    EXPECT_EQ(report->weights.quantization["group_size"], Json(64));
+    EXPECT_EQ(dump(report->weights.quantization["unquantized_modules"]), R"(["lm_head"])");
     for (const auto& finding : report->findings)
       EXPECT_FALSE(finding.id.starts_with("QUANT_")) << finding.id << " " << finding.message;
   }

@@ -52,11 +52,14 @@ TEST(Sidecars, SoundFilesAreNoFindings) {
 
 TEST(Sidecars, ATokenizerWithoutVocabularyIsNone) {
   ModelFolder folder;
-  folder.write("config.json", kSmallLlama).write("tokenizer.json", R"({"a":1})");
-  const Report report = folder.inspected();
-  const Finding* told = finding_of(report, "TOK_JSON");
-  ASSERT_NE(told, nullptr);
-  EXPECT_EQ(told->where, "tokenizer.json: /model/vocab");
+  folder.write("config.json", kSmallLlama);
+  for (const auto& [text, where] : {std::pair(R"({"a":1})", "tokenizer.json: /model"),
+                                    std::pair(R"({"model":{"a":1}})", "tokenizer.json: /model/vocab")}) {
+    const Report report = folder.write("tokenizer.json", text).inspected();
+    const Finding* told = finding_of(report, "TOK_JSON");
+    ASSERT_NE(told, nullptr) << text;
+    EXPECT_EQ(told->where, where);
+  }
 }
 
 }  // namespace

@@ -163,6 +163,33 @@ TEST(TokenChecks, MergesAreCountedAsTheyStand) {
   EXPECT_NE(finding_of(odd, "TOK_MERGE")->message.find("neither"), std::string::npos);
 }
 
+// Files that the reference library refuses, too.
+TEST(TokenChecks, TokenizersThatNoLibraryReads) {
+  ModelFolder folder;
+  folder.write("config.json", kSmallLlama);
+  const auto told = [&](const char* id, std::string_view text) {
+    return finding_of(folder.write("tokenizer.json", text).inspected(), id) != nullptr;
+  };
+  constexpr const char* kWhole = R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}})";
+  EXPECT_FALSE(told("TOK_MERGE", kWhole));
+  EXPECT_TRUE(told("TOK_MERGE", R"({"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":["a b"]}})"));
+  constexpr const char* kPrefixed =
+      R"({"model":{"type":"BPE","continuing_subword_prefix":"##","vocab":{"a":0,"##b":1,"ab":2},
+      "merges":["a ##b"]}})";
+  EXPECT_FALSE(told("TOK_MERGE", kPrefixed));
+  for (const char* id : {"-4", "1.5", "\"1\"", "null"})
+    EXPECT_TRUE(
+        told("TOK_ID", R"({"model":{"type":"WordLevel","vocab":{"a":0,"b":)" + std::string(id) + "}}}"))
+        << id;
+  EXPECT_TRUE(told("TOK_KIND", R"({"model":{"type":"Foo","vocab":{"a":0}}})"));
+  EXPECT_TRUE(told("TOK_JSON", R"({"added_tokens":[{"id":0,"content":"a"}]})"));
+  // What only loading shows.
+  folder.write("tokenizer.json",
+               R"({"normalizer":{"type":"Foo"},"model":{"type":"WordLevel","vocab":{"a":0}}})");
+  EXPECT_EQ(finding_of(folder.inspected(), "TOK_LOAD"), nullptr);
+  EXPECT_NE(finding_of(folder.inspected({.is_deep = true}), "TOK_LOAD"), nullptr);
+}
+
 TEST(TokenChecks, TemplatesThatServeNoPlainConversation) {
   ModelFolder folder;
   folder.write("config.json", kSmallLlama);

@@ -137,5 +137,32 @@ TEST(GgufKinds, CacheBytesByTheKeys) {
   }
 }
 
+// Kimi Linear: a matrix a head and three convolutions a layer, in 32 bit; every fourth layer is latent.
+TEST(GgufKinds, DeltaAttentionOfKimiLinear) {
+  const auto spec = spec_of("kimi-linear", base(4, {{"attention.head_count_kv", {0, 0, 0, 1}},
+                                                    {"attention.kv_lora_rank", {64}},
+                                                    {"attention.key_length", {96}},
+                                                    {"attention.value_length", {64}},
+                                                    {"rope.dimension_count", {32}},
+                                                    {"ssm.conv_kernel", {4}},
+                                                    {"kda.head_dim", {32}}}));
+  ASSERT_TRUE(spec) << spec.error().describe();
+  const auto* state = std::get_if<model::State>(&spec->layers[0].mixer);
+  ASSERT_NE(state, nullptr);
+  EXPECT_EQ(state->kind, model::StateKind::kKda);
+  EXPECT_EQ(state->recurrent_elements, 8 * 32 * 32);
+  EXPECT_EQ(state->convolution_elements, 3 * 8 * 32 * 3);
+  EXPECT_TRUE(std::holds_alternative<model::Latent>(spec->layers[3].mixer));
+}
+
+// A state of unknown size is no state of size 0.
+TEST(GgufKinds, AStateWithoutItsFiguresIsRefused) {
+  for (const char* architecture : {"jamba", "granitehybrid", "mamba2", "qwen3next"}) {
+    const auto spec = spec_of(architecture, base(4, {{"attention.head_count_kv", {0, 2, 0, 2}}}));
+    ASSERT_FALSE(spec) << architecture;
+    EXPECT_NE(spec.error().describe().find("ssm.state_size"), std::string::npos) << spec.error().describe();
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll::memory

@@ -36,6 +36,92 @@ TEST(QuantizedWeights, ConfigsGiveTheBytesOfTheirHeaders) {
   EXPECT_GE(compared, 10);
 }
 
+// Four-bit codes for linear layers: neither the output embedding, whatever it is called, nor a stack of
+// experts that is one parameter. Source: the layers that transformers 5.24 replaces.
+TEST(QuantizedWeights, WhatBitsandbytesLeaves) {
+  const auto schemes = [](const char* text, std::string_view part) {
+    const auto config = parse_json(text, "config.json");
+    const auto spec = model::read_spec(*config, "config.json");
+    EXPECT_TRUE(spec) << spec.error().describe();
+    const auto quantization = model::read_quantization(
+        *parse_json(R"({"quantization_config":{"quant_method":"bitsandbytes","load_in_4bit":true,
+                        "bnb_4bit_quant_type":"nf4"}})",
+                    "config.json"),
+        Json());
+    int found = 0, taken = 0;
+    for (const model::Weight& weight : spec->weights) {
+      if (weight.hf_name.find(part) == std::string::npos) continue;
+      ++found;
+      if (scheme_of(weight, *quantization)) ++taken;
+    }
+    EXPECT_GT(found, 0) << part;
+    return taken;
+  };
+  const char* neox = R"({"architectures":["GPTNeoXForCausalLM"],"model_type":"gpt_neox","hidden_size":64,
+      "intermediate_size":128,"num_attention_heads":4,"num_hidden_layers":1,"vocab_size":99,
+      "tie_word_embeddings":false})";
+  EXPECT_EQ(schemes(neox, "embed_out"), 0);
+  EXPECT_GT(schemes(neox, "dense_h_to_4h"), 0);
+  const char* gpt_oss = R"({"architectures":["GptOssForCausalLM"],"model_type":"gpt_oss","hidden_size":64,
+      "intermediate_size":64,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,
+      "num_hidden_layers":1,"num_local_experts":4,"num_experts_per_tok":2,"vocab_size":99})";
+  EXPECT_EQ(schemes(gpt_oss, "experts"), 0);
+  EXPECT_GT(schemes(gpt_oss, "q_proj"), 0);
+}
+
+// In a wrapper the lists name modules as its files do. Source: the hub's count of nvidia's checkpoint.
+TEST(QuantizedWeights, ListsOfAWrappersModules) {
+  const auto config = facts::catalogue_config("nvidia/Gemma-4-26B-A4B-NVFP4");
+  ASSERT_TRUE(config);
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  const auto checkpoint = stored_checkpoint(*spec, model::read_quantization(*config, Json()));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->packed, 14'386'941'232 - 25'805'933'872);
+}
+
+// Modules of a wrapper by the two names in use; others are not guessed.
+TEST(QuantizedWeights, NamesOfAWrappersModules) {
+  const auto bytes_with = [](const char* ignore) -> std::int64_t {
+    Json config = *parse_json(R"({"architectures":["Qwen3_5ForConditionalGeneration"],"model_type":"qwen3_5",
+        "text_config":{"model_type":"qwen3_5_text","hidden_size":64,"intermediate_size":128,
+        "num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,"num_hidden_layers":2,"vocab_size":320,
+        "layer_types":["full_attention","full_attention"]}})",
+                              "config.json");
+    config.set("quantization_config", Json::object({{"quant_method", "modelopt"},
+                                                    {"quant_algo", "NVFP4"},
+                                                    {"ignore", Json(Json::Array{ignore})}}));
+    const auto spec = model::read_spec(config, "config.json");
+    EXPECT_TRUE(spec) << spec.error().describe();
+    const auto checkpoint = stored_checkpoint(*spec, model::read_quantization(config, Json()));
+    return checkpoint ? checkpoint->bytes.value : -1;
+  };
+  const std::int64_t one = bytes_with("model.language_model.layers.0.self_attn*");
+  EXPECT_GT(one, 0);
+  EXPECT_EQ(bytes_with("language_model.model.layers.0.self_attn*"), one);
+  EXPECT_GT(bytes_with("model.language_model.layers.*.self_attn*"), one);
+  EXPECT_EQ(bytes_with("nobody.layers.0.self_attn*"), -1);
+}
+
+// MLX takes embeddings and the head too: two bytes of scale and two of bias for each group.
+TEST(QuantizedWeights, Mlx) {
+  const auto config = parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama",
+    "hidden_size":128,"intermediate_size":256,"num_attention_heads":4,"num_key_value_heads":2,
+    "num_hidden_layers":2,"vocab_size":512,"max_position_embeddings":512,"torch_dtype":"bfloat16",
+    "tie_word_embeddings":false,"quantization":{"group_size":64,"bits":4},
+    "quantization_config":{"group_size":64,"bits":4}})",
+                                 "config.json");
+  ASSERT_TRUE(config) << config.error().describe();
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  const auto checkpoint = stored_checkpoint(*spec, model::read_quantization(*config, Json()));
+  ASSERT_TRUE(checkpoint);
+  constexpr std::int64_t kMatrices = 2 * (512 * 128) + 2 * (2 * 128 * 128 + 2 * 128 * 64 + 3 * 128 * 256);
+  constexpr std::int64_t kNorms = 5 * 128;
+  EXPECT_EQ(checkpoint->bytes.value, kMatrices / 2 + kMatrices / 64 * 4 + kNorms * 2);
+  EXPECT_EQ(checkpoint->scales, kMatrices / 64 * 2);
+}
+
 // The published config; totals of the published files. Source: docs/formats/quantized_layouts.md.
 TEST(QuantizedWeights, DeepseekV3) {
   const auto config = parse_json(R"({"architectures":["DeepseekV3ForCausalLM"],"model_type":"deepseek_v3",

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 
+#include "base/mapped_file.h"
 #include "serve/measure.h"
 #include "tests/serve/doubles.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/made_files.h"
 
 namespace plimsoll::serve {
 namespace {
@@ -127,6 +130,24 @@ TEST(Offline, GreedyTokensOfTheReference) {
     ASSERT_EQ(prompt_rows.size(), (*answer)["prompt_token_ids"].size());
     EXPECT_EQ(prompt_rows.items().back(), answer->at_pointer("/logits/steps/0"));
   }
+}
+
+// What shrinks while it is loaded is told at once, not by the first request.
+TEST(LoadedModel, WeightsThatAreCutMeanwhileAreNoModel) {
+  const testing::MadeFolder folder;
+  for (const auto& entry : std::filesystem::directory_iterator(plain_options().model))
+    folder.put(entry.path().filename().string(), read_file(entry.path().string()).value());
+  LoadOptions options = plain_options();
+  options.model = folder.path().string();
+  const std::string weights = options.model + "/model.safetensors";
+  const auto artifact = artifact::open(options.model, {.need = artifact::Need::kTensors});
+  ASSERT_TRUE(artifact);
+  EXPECT_TRUE(load_model(*artifact, options));
+  std::filesystem::resize_file(weights, std::filesystem::file_size(weights) / 2);
+  const auto loaded = load_model(*artifact, options);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, ErrorCode::kMalformed);
+  EXPECT_NE(loaded.error().where.find("model.safetensors"), std::string::npos) << loaded.error().where;
 }
 
 TEST(Measure, ThePoolHoldsWhatTheFormulaSays) {

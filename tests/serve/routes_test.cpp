@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "base/mapped_file.h"
 #include "tests/serve/doubles.h"
+#include "tests/testing/made_files.h"
 
 namespace plimsoll::serve {
 namespace {
@@ -18,7 +22,8 @@ class RoutesTest : public ::testing::Test {
     engine_ = std::make_unique<ScriptedEngine>(std::move(script));
     metrics_ = std::make_unique<Metrics>("org/model", engine_->memory());
     loop_ = std::make_unique<EngineLoop>(
-        *engine_, *metrics_, EngineLoopOptions{.max_queue = max_queue, .max_num_seqs = max_num_seqs});
+        *engine_, *metrics_,
+        EngineLoopOptions{.max_queue = max_queue, .max_num_seqs = max_num_seqs, .artifact = artifact_});
     options.version = "1.2.3";
     routes_ = std::make_unique<Routes>(context_, *loop_, *metrics_, std::move(options));
   }
@@ -51,6 +56,7 @@ class RoutesTest : public ::testing::Test {
   }
 
   ModelContext context_ = test_context();
+  std::shared_ptr<const artifact::Artifact> artifact_;
   std::unique_ptr<ScriptedEngine> engine_;
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<EngineLoop> loop_;
@@ -226,6 +232,29 @@ TEST_F(RoutesTest, AFailedEngineIsTold) {
   EXPECT_EQ(chat(R"("max_tokens":2)")->response.status, 503);
   EXPECT_EQ(call("GET", "/health")->response.status, 503);
   EXPECT_EQ(chat(R"("max_tokens":2)")->response.status, 503);
+}
+
+// Of the model's own weights, and of no other file that was ever mapped.
+TEST_F(RoutesTest, WeightsThatAreCutEndTheEngine) {
+  constexpr std::size_t kBytes = 1 << 16;
+  const testing::MadeFolder folder;
+  folder.put("config.json", "{}");
+  folder.put("model.safetensors",
+             testing::safetensors_file(R"({"w":{"dtype":"U8","shape":[65536],"data_offsets":[0,65536]}})",
+                                       std::string(kBytes, 'x')));
+  folder.put("other", std::string(kBytes, 'x'));
+  const auto opened = artifact::open(folder.path().string());
+  const auto other = MappedFile::open((folder.path() / "other").string());
+  ASSERT_TRUE(opened && other);
+  artifact_ = *opened;
+  open("Hello");
+  std::filesystem::resize_file(folder.path() / "other", 1);
+  EXPECT_EQ(other->bytes().back(), std::byte{0});
+  EXPECT_EQ(chat(R"("max_tokens":2)")->response.status, 200);
+  std::filesystem::resize_file(folder.path() / "model.safetensors", 4096);
+  EXPECT_EQ(artifact_->data(artifact_->tensors().front())->back(), std::byte{0});
+  EXPECT_EQ(chat(R"("max_tokens":2)")->response.status, 503);
+  EXPECT_EQ(call("GET", "/health")->response.status, 503);
 }
 
 TEST_F(RoutesTest, ADisconnectFreesTheRequest) {

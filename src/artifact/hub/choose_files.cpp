@@ -5,6 +5,7 @@
 #include <set>
 
 #include "artifact/content.h"
+#include "artifact/index_text.h"
 #include "base/units.h"
 
 namespace plimsoll::artifact {
@@ -18,7 +19,7 @@ bool is_top(const HubFile& file) {
 }
 
 bool is_small(const HubFile& file) {
-  if (file.bytes > kMaxSmall) return false;
+  if (file.bytes > (role_of(file.path) == FileRole::kIndex ? kMaxIndexBytes : kMaxSmall)) return false;
   // Named templates lie in a folder of their own; all else below folders belongs to other components.
   if (!is_top(file) && !file.path.starts_with("additional_chat_templates/")) return false;
   switch (role_of(file.path)) {
@@ -38,16 +39,6 @@ bool is_small(const HubFile& file) {
       return false;
   }
   return false;
-}
-
-std::vector<std::string> indexed(const Json& index, const std::vector<HubFile>& files) {
-  std::set<std::string_view> names;
-  for (const auto& [tensor, file] : index["weight_map"].members())
-    if (const std::string* name = file.as_string()) names.insert(*name);
-  std::vector<std::string> there;
-  for (const HubFile& file : files)
-    if (names.contains(file.path)) there.push_back(file.path);
-  return there;
 }
 
 }  // namespace
@@ -72,9 +63,15 @@ WeightSet weight_set(const std::vector<HubFile>& files) {
   return choose_weight_set(paths);
 }
 
-std::vector<std::string> weight_files(const std::vector<HubFile>& files, const WeightSet& set,
-                                      const Json& index) {
-  return set.index.empty() ? set.files : indexed(index, files);
+std::optional<std::vector<std::string>> weight_files(const std::vector<HubFile>& files, const WeightSet& set,
+                                                     const std::optional<std::vector<std::string>>& indexed) {
+  if (set.index.empty()) return set.files;
+  if (!indexed) return std::nullopt;
+  const std::set<std::string_view> names(indexed->begin(), indexed->end());
+  std::vector<std::string> there;
+  for (const HubFile& file : files)
+    if (names.contains(file.path)) there.push_back(file.path);
+  return there;
 }
 
 bool has_tokenizer_file(const std::vector<HubFile>& files) {

@@ -3,13 +3,13 @@
 // loaders would take. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "artifact/hub/listing.h"
 #include "artifact/weight_set.h"
-#include "base/json.h"
 
 namespace plimsoll::artifact {
 
@@ -18,9 +18,11 @@ std::vector<HubFile> small_files(const std::vector<HubFile>& files);
 
 /// The weights that loaders take of these files: as the reader of a local folder chooses them.
 WeightSet weight_set(const std::vector<HubFile>& files);
-/// The files of the set that are there. `index` is the content of the set's index, where it has one.
-std::vector<std::string> weight_files(const std::vector<HubFile>& files, const WeightSet& set,
-                                      const Json& index);
+/// The files of the set that are there, in the order of the listing. `indexed` are the names in the set's
+/// index, where it has one. Nothing when there is an index and its names are not known: that is not the same
+/// as no weights.
+std::optional<std::vector<std::string>> weight_files(const std::vector<HubFile>& files, const WeightSet& set,
+                                                     const std::optional<std::vector<std::string>>& indexed);
 
 bool has_tokenizer_file(const std::vector<HubFile>& files);
 const HubFile* find_hub_file(const std::vector<HubFile>& files, std::string_view path);

@@ -51,11 +51,13 @@ bool is_sound(const HubFile& file, const std::string& path, bool checks_large) {
 
 class FileFetcher {
  public:
-  FileFetcher(const HubCache& cache, const Fetch& fetch, Meter& meter, const HubFile& file, HubClient& client)
+  FileFetcher(const HubCache& cache, const Fetch& fetch, Meter& meter, Disagreement& disagrees,
+              const HubFile& file, HubClient& client)
       : cache_(cache),
         file_(file),
         client_(client),
         meter_(meter),
+        disagrees_(disagrees),
         checks_large_(fetch.checks_large),
         asked_{fetch.repo, fetch.commit, file.path} {}
 
@@ -83,15 +85,14 @@ class FileFetcher {
 
   Status download() {
     Refusal kind = Refusal::kOther;
-    auto asked_head = client_.head(asked_, &kind);
+    auto asked_head = head_of_listed(client_, file_, asked_, disagrees_, &kind);
     if (!asked_head && kind == Refusal::kNoEntry) cache_.note_absent(asked_.revision, asked_.file);
     PLIMSOLL_TRY(const FileHead head, std::move(asked_head));
-    if (head.etag != file_.etag() || head.commit != asked_.revision)
+    if (head.etag != file_.etag() || head.commit != asked_.revision) {
+      disagrees_ = true;
       return fail(damaged(fmt::format("the hub's list names digest {} in commit {}, its answer {} in {}",
                                       file_.etag(), asked_.revision, head.etag, head.commit)));
-    if (head.size && *head.size != file_.bytes)
-      return fail(
-          damaged(fmt::format("the hub's list gives {} bytes, its answer {}", file_.bytes, *head.size)));
+    }
     PLIMSOLL_TRY(PartFile part,
                  PartFile::open(cache_.blob(file_.etag()), cache_.lock_path(file_.etag()), file_.bytes));
     meter_.add(part.size());
@@ -134,6 +135,7 @@ class FileFetcher {
       PLIMSOLL_TRY_VOID(std::move(written));
       if (is_too_long) {
         part.discard();
+        if (!head.size) disagrees_ = true;  // only the listing has named a size
         return fail(damaged(fmt::format("more than the {} bytes that were named arrive", file_.bytes)));
       }
       if (part.size() == file_.bytes) break;
@@ -167,6 +169,7 @@ class FileFetcher {
   const HubFile& file_;
   HubClient& client_;
   Meter& meter_;
+  Disagreement& disagrees_;
   const bool checks_large_;
   const Asked asked_;
 };
@@ -200,12 +203,13 @@ bool is_held(const HubCache& cache, const Fetch& fetch, const HubFile& file) {
   return is_sound(file, cache.file(fetch.commit, file.path), fetch.checks_large);
 }
 
-Status fetch_files(const HubSettings& settings, const HubCache& cache, const Fetch& fetch) {
+Status fetch_files(const HubSettings& settings, const HubCache& cache, const Fetch& fetch,
+                   Disagreement& disagrees) {
   std::int64_t total = 0;
   for (const HubFile& file : fetch.files) total += file.bytes;
   Meter meter(fetch.progress, total);
   return for_each_with_client(settings, fetch.files.size(), [&](std::size_t index, HubClient& client) {
-    return FileFetcher(cache, fetch, meter, fetch.files[index], client).run();
+    return FileFetcher(cache, fetch, meter, disagrees, fetch.files[index], client).run();
   });
 }
 

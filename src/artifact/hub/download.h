@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact/hub/agreement.h"
 #include "artifact/hub/client.h"
 #include "artifact/hub/listing.h"
 #include "artifact/hub_cache.h"
@@ -32,10 +33,12 @@ constexpr int kHubConnections = 8;
 /// True when the cache holds the file: all its bytes, and under the digest as far as `fetch` has it checked.
 bool is_held(const HubCache& cache, const Fetch& fetch, const HubFile& file);
 
-/// Fetches every file that the cache does not hold, or holds damaged.
+/// Fetches every file that the cache does not hold, or holds damaged. What contradicts the listing that the
+/// files are from is noted in `disagrees`.
 /// Errors: kNetwork from the hub, and for a file whose size or digest is not the listed one; kUsage when the
 /// cache cannot be written. The first error ends the work; what has arrived is kept for the next run.
-Status fetch_files(const HubSettings& settings, const HubCache& cache, const Fetch& fetch);
+Status fetch_files(const HubSettings& settings, const HubCache& cache, const Fetch& fetch,
+                   Disagreement& disagrees);
 
 /// Calls work(index, client) for 0 .. count-1 on several threads, each with its own client, until one fails.
 Status for_each_with_client(const HubSettings& settings, std::size_t count,

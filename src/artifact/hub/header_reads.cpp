@@ -63,14 +63,9 @@ class HeaderReader {
   HeaderReader(const std::string& path, const Asked& asked, const HubFile& file, HubClient& client)
       : sparse_(path), asked_(asked), file_(file), client_(client) {}
 
-  Status read() {
+  Status read(Disagreement& disagrees) {
     if (file_.bytes == 0) return {};
-    PLIMSOLL_TRY(head_, client_.head(asked_));
-    if (head_.size && *head_.size != file_.bytes)
-      return fail(ErrorCode::kNetwork,
-                  fmt::format("reading a header: the hub's list gives {} bytes, its answer {}", file_.bytes,
-                              *head_.size),
-                  asked_.place(), "try again; if it stays so, check HF_ENDPOINT");
+    PLIMSOLL_TRY(head_, head_of_listed(client_, file_, asked_, disagrees));
     if (file_.path.ends_with(".safetensors")) return read_safetensors_part();
     if (file_.path.ends_with(".gguf")) return read_gguf_part();
     return read_zip_part();
@@ -167,8 +162,9 @@ Status make_sparse(const std::string& path, std::int64_t bytes) {
               "name a folder on another file system with TMPDIR");
 }
 
-Status read_header_into(const std::string& path, const Asked& asked, const HubFile& file, HubClient& client) {
-  return HeaderReader(path, asked, file, client).read();
+Status read_header_into(const std::string& path, const Asked& asked, const HubFile& file, HubClient& client,
+                        Disagreement& disagrees) {
+  return HeaderReader(path, asked, file, client).read(disagrees);
 }
 
 std::string safetensors_head(const Json& header, std::int64_t file_bytes) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact/hub/agreement.h"
 #include "artifact/hub/client.h"
 #include "artifact/hub/listing.h"
 #include "base/json.h"
@@ -19,8 +20,9 @@ namespace plimsoll::artifact {
 Status make_sparse(const std::string& path, std::int64_t bytes);
 
 /// Fills the sparse file `path` with the describing bytes of `file` (by its ending).
-/// Errors: kNetwork; kUsage when it cannot be written.
-Status read_header_into(const std::string& path, const Asked& asked, const HubFile& file, HubClient& client);
+/// Errors: kNetwork; kUsage when it cannot be written. What contradicts the listing is noted in `disagrees`.
+Status read_header_into(const std::string& path, const Asked& asked, const HubFile& file, HubClient& client,
+                        Disagreement& disagrees);
 
 /// Headers of all shards in one request (/api/models/REPO/safetensors-metadata/INDEX, of main only).
 /// Returns the shards written below `folder`; those left out are to be read one by one.

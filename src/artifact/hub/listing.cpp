@@ -8,6 +8,7 @@
 
 #include "artifact/folder.h"
 #include "artifact/hub/refusal.h"
+#include "base/text.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -19,12 +20,6 @@ constexpr std::size_t kShown = 80;
 // 8 TiB: far above any file, few enough that all of a list add up, and no more than ext4 makes a sparse file
 // of.
 constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 43;
-
-bool is_hex(std::string_view text, std::size_t digits) {
-  return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
 
 bool is_id_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||

@@ -37,6 +37,8 @@ struct HubFile {
   std::string sha256;    // of a large file (LFS), or empty
   std::string xet_hash;  // or empty
 
+  friend bool operator==(const HubFile&, const HubFile&) = default;
+
   /// The name of its blob, and its digest.
   const std::string& etag() const { return sha256.empty() ? git_oid : sha256; }
 };

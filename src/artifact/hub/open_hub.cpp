@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -18,7 +17,9 @@
 #include "artifact/hub/repository.h"
 #include "artifact/hub/view.h"
 #include "artifact/hub_cache.h"
+#include "artifact/index_text.h"
 #include "artifact/open_folder.h"
+#include "artifact/pickle_files.h"
 #include "base/log.h"
 #include "base/units.h"
 
@@ -30,10 +31,13 @@ using Opened = Result<std::shared_ptr<const Artifact>>;
 
 constexpr std::size_t kMaxOthers = 2'000;  // stand-ins of files that no reader looks for
 
-Json index_of(const std::string& folder, const WeightSet& set) {
-  if (set.index.empty()) return {};
-  auto read = read_json_with_bom(folder + "/" + set.index, 64 * kMiB);
-  return read ? std::move(read->value) : Json();
+// The names in the set's index, as the reader of a local folder sees them; nothing when it cannot be read.
+std::optional<std::vector<std::string>> indexed_in(const std::string& folder, const WeightSet& set) {
+  if (set.index.empty()) return std::nullopt;
+  Findings findings;  // told by the reader who opens the folder
+  auto index = read_index_text(folder + "/" + set.index, set.index, findings);
+  if (!index) return std::nullopt;
+  return std::move(index->shards);
 }
 
 // The folder's files as a listing, for a snapshot whose listing was not kept.
@@ -99,15 +103,13 @@ bool holds_needed(const HubCache& cache, const std::string& commit, Need need) {
   }
   if (need == Need::kText && has_tokenizer_file(files)) return true;
   const WeightSet set = weight_set(files);
-  const Json index = index_of(folder, set);
-  const auto taken = weight_files(files, set, index);
-  if (!std::all_of(taken.begin(), taken.end(), is_there)) return false;
+  const auto indexed = indexed_in(folder, set);
+  const auto taken = weight_files(files, set, indexed);
+  if (!taken || !std::all_of(taken->begin(), taken->end(), is_there)) return false;
   // Without a listing, only an index or the names themselves tell that something is absent.
   if (tree) return true;
-  std::set<std::string> named;
-  for (const auto& [tensor, file] : index["weight_map"].members())
-    if (const std::string* name = file.as_string()) named.insert(*name);
-  return set.kind != WeightSet::Kind::kNone && std::all_of(named.begin(), named.end(), is_there);
+  return set.kind != WeightSet::Kind::kNone &&
+         (!indexed || std::all_of(indexed->begin(), indexed->end(), is_there));
 }
 
 class HubOpener {
@@ -134,12 +136,9 @@ class HubOpener {
     auto repository = ask_repository(client, cache_, id_, kind);
     if (!repository)
       return may_do_without(kind) ? open_without_hub(repository.error()) : fail(repository.error());
-    Opened opened = open_repository(*repository, client);
-    // A listing kept by an earlier run may be what is wrong: the hub is asked for it once more.
-    if (!opened && opened.error().code == ErrorCode::kNetwork && repository->is_listing_kept &&
-        !settings_.is_offline && cache_.forget_tree(repository->info.commit))
-      return open();
-    return opened;
+    return with_true_listing(client, cache_, *repository, [&](Disagreement& disagrees) {
+      return open_repository(*repository, client, disagrees);
+    });
   }
 
  private:
@@ -206,45 +205,53 @@ class HubOpener {
     return make_view(std::move(parts));
   }
 
-  Opened open_repository(const Repository& repository, HubClient& client) {
+  Opened open_repository(const Repository& repository, HubClient& client, Disagreement& disagrees) {
     const std::string& commit = repository.info.commit;
     if (holds_needed(cache_, commit, options_.need)) return open_snapshot(commit, facts_of(repository), {});
     const auto small = small_files(repository.files);
     if (repository.info.is_gated && !small.empty()) {
       Refusal kind = Refusal::kOther;
-      const auto head = client.head({repository.name(), commit, small.front().path}, &kind);
+      const auto head = head_of_listed(client, small.front(), {repository.name(), commit, small.front().path},
+                                       disagrees, &kind);
       if (!head) return may_do_without(kind) ? open_without_hub(head.error()) : fail(head.error());
     }
-    if (options_.need == Need::kTensors) return open_downloaded(repository, small);
-    return open_headers(repository, small, client);
+    if (options_.need == Need::kTensors) return open_downloaded(repository, small, disagrees);
+    return open_headers(repository, small, client, disagrees);
   }
 
-  Opened open_downloaded(const Repository& repository, std::vector<HubFile> files) {
+  Opened open_downloaded(const Repository& repository, std::vector<HubFile> files, Disagreement& disagrees) {
     const std::string& commit = repository.info.commit;
-    PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, files, {}}));
+    PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, files, {}}, disagrees));
     const WeightSet set = weight_set(repository.files);
     std::vector<HubFile> large;
     std::int64_t bytes = 0;
+    // An index that cannot be read names nothing to download: the reader of the snapshot tells what is wrong.
     for (const std::string& path :
-         weight_files(repository.files, set, index_of(cache_.snapshot(commit), set)))
+         weight_files(repository.files, set, indexed_in(cache_.snapshot(commit), set))
+             .value_or(std::vector<std::string>{}))
       large.push_back(*find_hub_file(repository.files, path));
     for (const HubFile& file : large) bytes += file.bytes;
     log_info(fmt::format("downloading {} of weights of {}", as_gb(Bytes(bytes)), repository.name()));
-    PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, large, {}}));
+    PLIMSOLL_TRY_VOID(fetch_files(settings_, cache_, {repository.name(), commit, large, {}}, disagrees));
     return open_snapshot(commit, facts_of(repository), {});
   }
 
   // A folder of the small files and of stand-ins for the large ones, opened as any other.
-  Opened open_headers(const Repository& repository, const std::vector<HubFile>& small, HubClient& client) {
+  Opened open_headers(const Repository& repository, const std::vector<HubFile>& small, HubClient& client,
+                      Disagreement& disagrees) {
     PLIMSOLL_TRY(TemporaryFolder temporary, TemporaryFolder::make());
     const std::string& commit = repository.info.commit;
     const std::string folder = temporary.path() + "/snapshots/" + commit;
-    PLIMSOLL_TRY_VOID(place_small_files(repository, small, temporary.path(), folder));
+    PLIMSOLL_TRY_VOID(place_small_files(repository, small, temporary.path(), folder, disagrees));
     if (options_.need != Need::kText || !has_tokenizer_file(repository.files))
-      PLIMSOLL_TRY_VOID(place_weights(repository, folder, client));
+      PLIMSOLL_TRY_VOID(place_weights(repository, folder, client, disagrees));
     PLIMSOLL_TRY(auto shown, open_files(folder, commit));
     ViewParts parts;
     parts.findings = origin_findings(id_.repo, repository.name(), revision_, commit);
+    std::vector<std::string_view> paths;
+    for (const HubFile& file : repository.files) paths.push_back(file.path);
+    if (auto pickle = shown->weights_files().empty() ? std::nullopt : pickle_beside(paths))
+      parts.findings.push_back(std::move(*pickle));
     parts.files = with_listing(shown->files(), repository.files);
     parts.shown = std::move(shown);
     parts.folder = std::move(temporary);
@@ -256,15 +263,15 @@ class HubOpener {
   }
 
   Status place_small_files(const Repository& repository, const std::vector<HubFile>& small,
-                           const std::string& temporary, const std::string& folder) {
+                           const std::string& temporary, const std::string& folder, Disagreement& disagrees) {
     const std::string& commit = repository.info.commit;
     const Fetch fetch{repository.name(), commit, small, {}};
     HubCache holder = cache_;
-    Status fetched = fetch_files(settings_, holder, fetch);
+    Status fetched = fetch_files(settings_, holder, fetch, disagrees);
     if (!fetched && fetched.error().code == ErrorCode::kUsage) {
       log_debug("the hub cache is not writable; small files go to a temporary folder");
       holder = HubCache(temporary + "/cache", id_.repo, true);
-      fetched = fetch_files(settings_, holder, fetch);
+      fetched = fetch_files(settings_, holder, fetch, disagrees);
     }
     PLIMSOLL_TRY_VOID(std::move(fetched));
     std::error_code error;
@@ -285,7 +292,8 @@ class HubOpener {
     return {};
   }
 
-  Status place_weights(const Repository& repository, const std::string& folder, HubClient& client) {
+  Status place_weights(const Repository& repository, const std::string& folder, HubClient& client,
+                       Disagreement& disagrees) {
     std::error_code error;
     for (const HubFile* file : stand_ins_of(repository.files)) {
       const fs::path place = folder + "/" + file->path;
@@ -295,7 +303,8 @@ class HubOpener {
     }
     const WeightSet set = weight_set(repository.files);
     std::vector<const HubFile*> wanted;
-    for (const std::string& path : weight_files(repository.files, set, index_of(folder, set)))
+    for (const std::string& path :
+         weight_files(repository.files, set, indexed_in(folder, set)).value_or(std::vector<std::string>{}))
       wanted.push_back(find_hub_file(repository.files, path));
     const Asked asked{repository.name(), repository.info.commit, {}};
     // One answer holds the headers of all shards, but only of main as it is now.
@@ -307,7 +316,8 @@ class HubOpener {
     }
     return for_each_with_client(settings_, wanted.size(), [&](std::size_t i, HubClient& one) {
       const HubFile& file = *wanted[i];
-      return read_header_into(folder + "/" + file.path, {asked.repo, asked.revision, file.path}, file, one);
+      return read_header_into(folder + "/" + file.path, {asked.repo, asked.revision, file.path}, file, one,
+                              disagrees);
     });
   }
 

@@ -61,11 +61,15 @@ int take_lock(const std::string& path) {
 
 }  // namespace
 
+std::string part_name(const std::string& blob) {
+  std::random_device random;
+  return fmt::format("{}.{:08x}{}", blob, random(), kEnding);
+}
+
 Result<PartFile> PartFile::open(const std::string& blob, const std::string& lock, std::int64_t max_bytes) {
   PartFile part;
   part.lock_fd_ = take_lock(lock);
-  std::random_device random;
-  part.path_ = fmt::format("{}.{:08x}{}", blob, random(), kEnding);
+  part.path_ = part_name(blob);
   // Renaming an old part to our own name takes it away from anybody else.
   if (part.lock_fd_ >= 0)
     if (const auto left = left_part(blob, max_bytes)) ::rename(left->c_str(), part.path_.c_str());

@@ -12,6 +12,9 @@
 
 namespace plimsoll::artifact {
 
+/// A name beside the blob that nobody else has: what lies there is on its way, and never a file of a model.
+std::string part_name(const std::string& blob);
+
 class PartFile {
  public:
   /// `blob` is the final path, `lock` the lock's; parts of more than `max_bytes` are not taken over.

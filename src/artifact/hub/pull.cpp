@@ -30,10 +30,12 @@ Result<Repository> cached_repository(const HubCache& cache, const HubId& id) {
   repository.info.commit = cache.commit_of(repository.revision);
   auto tree = cache.tree(repository.info.commit);
   if (!tree)
-    return fail(ErrorCode::kNetwork,
-                fmt::format("pulling {}: the cache does not know revision {}, and HF_HUB_OFFLINE is set",
-                            id.repo, repository.revision),
-                cache.folder(), "unset HF_HUB_OFFLINE");
+    return fail(
+        ErrorCode::kNetwork,
+        fmt::format("pulling {}: the cache does not know {}, and HF_HUB_OFFLINE is set", id.repo,
+                    repository.info.commit.empty() ? "revision " + repository.revision
+                                                   : "which files commit " + repository.info.commit + " has"),
+        cache.folder(), "unset HF_HUB_OFFLINE");
   repository.files = std::move(*tree);
   return repository;
 }
@@ -116,24 +118,8 @@ Result<Wanted> wanted_by(const PullOptions& options) {
   return wanted;
 }
 
-void describe(const std::string& folder, LockRecord& record) {
-  const auto artifact = open_folder(folder);
-  if (!artifact) return;  // only a part was pulled that describes no model
-  record.chat_template_sha256 = chat_template_digest(**artifact);
-  record.generation_config = (*artifact)->json_file("generation_config.json");
-}
-
-}  // namespace
-
-Result<Pulled> pull(const PullOptions& options) {
-  PLIMSOLL_TRY(const Wanted wanted, wanted_by(options));
-  const HubSettings settings = HubSettings::from_environment();
-  const HubCache cache(settings.cache, wanted.id.repo, settings.uses_links);
-  HubClient client(settings);
-  Refusal kind = Refusal::kOther;
-  PLIMSOLL_TRY(const Repository repository, settings.is_offline
-                                                ? cached_repository(cache, wanted.id)
-                                                : ask_repository(client, cache, wanted.id, kind));
+// Those of the repository's files that are asked for.
+Result<Fetch> wanted_files(const Wanted& wanted, const Repository& repository, const PullOptions& options) {
   const std::string& commit = repository.info.commit;
   Fetch fetch{repository.name(), commit, {}, options.progress, options.checks_all || wanted.lock};
   std::unordered_set<std::string_view> locked;
@@ -151,12 +137,34 @@ Result<Pulled> pull(const PullOptions& options) {
         ErrorCode::kUsage,
         fmt::format("pulling {}: none of its {} files is asked for", wanted.id.repo, repository.files.size()),
         "--include", "patterns are as in a shell: '*.safetensors', 'tokenizer*'");
-  Status held = settings.is_offline ? check_held(cache, fetch) : fetch_files(settings, cache, fetch);
-  // A listing kept by an earlier run may be what is wrong: the hub is asked for it once more.
-  if (!held && held.error().code == ErrorCode::kNetwork && repository.is_listing_kept &&
-      cache.forget_tree(commit))
-    return pull(options);
-  PLIMSOLL_TRY_VOID(std::move(held));
+  return fetch;
+}
+
+void describe(const std::string& folder, LockRecord& record) {
+  const auto artifact = open_folder(folder);
+  if (!artifact) return;  // only a part was pulled that describes no model
+  record.chat_template_sha256 = chat_template_digest(**artifact);
+  record.generation_config = (*artifact)->json_file("generation_config.json");
+}
+
+}  // namespace
+
+Result<Pulled> pull(const PullOptions& options) {
+  PLIMSOLL_TRY(const Wanted wanted, wanted_by(options));
+  const HubSettings settings = HubSettings::from_environment();
+  const HubCache cache(settings.cache, wanted.id.repo, settings.uses_links);
+  HubClient client(settings);
+  Refusal kind = Refusal::kOther;
+  PLIMSOLL_TRY(Repository repository, settings.is_offline ? cached_repository(cache, wanted.id)
+                                                          : ask_repository(client, cache, wanted.id, kind));
+  const auto bring = [&](Disagreement& disagrees) -> Result<Fetch> {
+    PLIMSOLL_TRY(Fetch fetch, wanted_files(wanted, repository, options));
+    PLIMSOLL_TRY_VOID(settings.is_offline ? check_held(cache, fetch)
+                                          : fetch_files(settings, cache, fetch, disagrees));
+    return fetch;
+  };
+  PLIMSOLL_TRY(const Fetch fetch, with_true_listing(client, cache, repository, bring));
+  const std::string& commit = repository.info.commit;
   Pulled pulled;
   pulled.folder = cache.snapshot(commit);
   for (const HubFile& file : fetch.files) pulled.bytes += Bytes(file.bytes);

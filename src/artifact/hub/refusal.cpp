@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
-#include <vector>
+#include <span>
+
+#include "base/text.h"
 
 namespace plimsoll::artifact {
 namespace {
@@ -33,14 +37,39 @@ std::string token_advice(const HubSettings& settings) {
                                 : "the token in use does not open it: check HF_TOKEN";
 }
 
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : std::string_view();
+}
+
+// Does no_proxy take this host out? "*" takes all; a name takes itself and what ends in a dot and it.
+bool is_without_proxy(std::string_view host) {
+  std::string_view names = variable("no_proxy");
+  if (names.empty()) names = variable("NO_PROXY");
+  if (const std::size_t port = host.rfind(':'); port != std::string_view::npos && host.back() != ']')
+    host = host.substr(0, port);
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find_first_of(", "), names.size());
+    std::string name = lower_ascii(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+    if (name == "*") return true;
+    if (name.starts_with('.')) name.erase(0, 1);
+    if (name.empty()) continue;
+    if (host == name || host == "[" + name + "]" || host.ends_with("." + name)) return true;
+  }
+  return false;
+}
+
 // The variable that sends requests to this address over a proxy, as libcurl reads them; empty without one.
-std::string proxy_variable(const Url& url) {
+std::string_view proxy_variable(const Url& url) {
   // HTTP_PROXY is not read: a web server sets it from what a client says.
-  for (const std::string& name :
-       url.scheme == "https"
-           ? std::vector<std::string>{"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}
-           : std::vector<std::string>{"http_proxy", "all_proxy", "ALL_PROXY"})
-    if (const char* value = std::getenv(name.c_str()); value && *value) return name;
+  constexpr std::array<const char*, 4> kHttps = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+  constexpr std::array<const char*, 3> kHttp = {"http_proxy", "all_proxy", "ALL_PROXY"};
+  if (is_without_proxy(url.host)) return {};
+  const bool is_https = url.scheme == "https";
+  for (const char* name :
+       is_https ? std::span<const char* const>(kHttps) : std::span<const char* const>(kHttp))
+    if (!variable(name).empty()) return name;
   return {};
 }
 
@@ -48,7 +77,7 @@ Error network_error(const HttpAnswer& answer, const Asked& asked, const Url& url
                     const HubSettings& settings) {
   const std::string host = url.scheme + "://" + url.host;
   Error error{ErrorCode::kNetwork, {}, asked.place(), {}};
-  const std::string proxy = proxy_variable(url);
+  const std::string proxy(proxy_variable(url));
   const std::string offline = fmt::format(
       "check the network and HF_ENDPOINT{}; HF_HUB_OFFLINE=1 uses what is in the cache without asking",
       proxy.empty() ? "" : ", and the proxy that " + proxy + " names");

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int kMaxPages = 200;  // of 1000 entries, folders among them
 
+}  // namespace
+
 Result<std::vector<HubFile>> ask_files(HubClient& client, const Repository& repository, Refusal& kind) {
   const Asked asked{repository.asked, repository.revision, ""};
   std::vector<HubFile> files;
@@ -27,8 +29,6 @@ Result<std::vector<HubFile>> ask_files(HubClient& client, const Repository& repo
   PLIMSOLL_TRY_VOID(check_tree(files));
   return files;
 }
-
-}  // namespace
 
 Result<Repository> ask_repository(HubClient& client, const HubCache& cache, const HubId& id, Refusal& kind) {
   Repository repository;

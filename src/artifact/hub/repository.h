@@ -28,6 +28,10 @@ struct Repository {
 /// Errors: kNetwork; `kind` says which refusal it was.
 Result<Repository> ask_repository(HubClient& client, const HubCache& cache, const HubId& id, Refusal& kind);
 
+/// Asks for the files of the repository's commit, whatever the cache keeps.
+/// Errors: as ask_repository.
+Result<std::vector<HubFile>> ask_files(HubClient& client, const Repository& repository, Refusal& kind);
+
 /// What is worth telling about how a revision was found: REVISION_NOT_PINNED, REPO_RENAMED.
 Findings origin_findings(const std::string& asked, const std::string& today, const std::string& revision,
                          const std::string& commit);

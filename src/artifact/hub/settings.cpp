@@ -52,8 +52,10 @@ std::string with_variables(const HubSettings::Lookup& lookup, std::string_view t
 std::string expanded(const HubSettings::Lookup& lookup, const std::string& path) {
   std::string result = with_variables(lookup, path);
   // As os.path.expanduser, which takes an empty HOME for the root.
-  if (result == "~" || result.starts_with("~/"))
-    result = lookup("HOME").value_or(home_of_user()) + result.substr(1);
+  if (result == "~" || result.starts_with("~/")) {
+    const auto home = lookup("HOME");  // the password database may be on a network: asked only without
+    result = (home ? *home : home_of_user()) + result.substr(1);
+  }
   return result;
 }
 
@@ -80,11 +82,11 @@ std::string token_from(const HubSettings::Lookup& lookup, const std::string& hom
 }
 
 std::chrono::milliseconds seconds_from(const HubSettings::Lookup& lookup, const char* name,
-                                       std::chrono::milliseconds otherwise) {
+                                       std::chrono::milliseconds otherwise, int least = 1) {
   const std::string text = lookup(name).value_or("");
   int seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc{} || end != text.data() + text.size() || seconds < 1 || seconds > 86'400)
+  if (error != std::errc{} || end != text.data() + text.size() || seconds < least || seconds > 86'400)
     return otherwise;
   return std::chrono::seconds(seconds);
 }
@@ -110,7 +112,7 @@ HubSettings HubSettings::from(const Lookup& lookup) {
   settings.uses_links = !is_set(lookup, "HF_HUB_DISABLE_SYMLINKS");
   settings.metadata_timeout = seconds_from(lookup, "HF_HUB_ETAG_TIMEOUT", settings.metadata_timeout);
   settings.download_timeout = seconds_from(lookup, "HF_HUB_DOWNLOAD_TIMEOUT", settings.download_timeout);
-  settings.max_wait = seconds_from(lookup, "PLIMSOLL_HUB_MAX_WAIT_S", settings.max_wait);
+  settings.max_wait = seconds_from(lookup, "PLIMSOLL_HUB_MAX_WAIT_S", settings.max_wait, 0);
   settings.ca_file = lookup("SSL_CERT_FILE").value_or("");
   settings.ca_folder = lookup("SSL_CERT_DIR").value_or("");
   return settings;

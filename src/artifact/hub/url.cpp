@@ -4,16 +4,12 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+
 namespace plimsoll::artifact {
 namespace {
 
 constexpr std::size_t kMaxUrl = 8 * 1024;  // signed addresses have about 1.5 KiB
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
-}
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
@@ -32,11 +28,11 @@ std::optional<Url> parse_url(std::string_view text) {
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos) return std::nullopt;
   Url url;
-  url.scheme = lower(text.substr(0, colon));
+  url.scheme = lower_ascii(text.substr(0, colon));
   if (url.scheme != "http" && url.scheme != "https") return std::nullopt;
   std::string_view rest = text.substr(colon + 3);
   const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
-  url.host = lower(rest.substr(0, end));
+  url.host = lower_ascii(rest.substr(0, end));
   // A user name would let "https://huggingface.co@elsewhere" look like the hub.
   if (url.host.empty() || url.host.find('@') != std::string::npos) return std::nullopt;
   const std::string_view own_port = url.scheme == "https" ? ":443" : ":80";

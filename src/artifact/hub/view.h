@@ -20,8 +20,10 @@ struct ViewParts {
   std::shared_ptr<const Artifact> shown;
   std::optional<TemporaryFolder> folder;  // that `shown` lies in
   std::optional<HubFacts> hub;
-  std::vector<File> files;  // instead of the shown ones, in the same order, when not empty
-  Findings findings;        // before those of `shown`
+  /// When not empty, instead of the shown ones: those first, in their order (Tensor::file and weights_files()
+  /// count in it), then files that only the hub has.
+  std::vector<File> files;
+  Findings findings;  // before those of `shown`
   std::optional<LockRecord> lock;
   std::unordered_set<std::string> stand_ins;  // paths of files whose content is not in `folder`
   bool has_tensor_bytes = true;

@@ -106,12 +106,13 @@ ModelSpec read_config_decoder(KeyReader& keys, const DecoderDefaults& defaults) 
   Attention attention;
   attention.q_heads = keys.count("num_attention_heads", kMaxHeads, otherwise(defaults.q_heads));
   const bool takes_default = defaults.kv_heads > 0 && !keys.contains("num_key_value_heads");
+  const int kv_heads = takes_default ? defaults.kv_heads : attention.q_heads;
   attention.kv_heads =
-      keys.count("num_key_value_heads", kMaxHeads, takes_default ? defaults.kv_heads : attention.q_heads);
+      defaults.ignores_head_keys ? kv_heads : keys.count("num_key_value_heads", kMaxHeads, kv_heads);
   // A null is no silence: it asks for the width over the heads.
   attention.head_dim =
-      read_head_dim(keys, spec.hidden_size, attention.q_heads, "head_dim", "num_attention_heads",
-                    keys.contains("head_dim") ? 0 : defaults.head_dim);
+      read_head_dim(keys, spec.hidden_size, attention.q_heads, defaults.ignores_head_keys ? "" : "head_dim",
+                    "num_attention_heads", keys.contains("head_dim") ? 0 : defaults.head_dim);
   attention.scale = 1.0 / std::sqrt(static_cast<double>(attention.head_dim));
   check_heads(keys, attention, "num_key_value_heads");
 

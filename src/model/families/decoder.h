@@ -32,6 +32,8 @@ struct DecoderDefaults {
   int q_heads = 32;
   std::int64_t vocab_size = 32'000;
   bool has_class_defaults = false;
+  bool ignores_head_keys =
+      false;  // every head has its own keys and the width's share, whatever the config says
   bool derives_intermediate_size = false;  // from the width: leaving it out is how its configs are written
 };
 

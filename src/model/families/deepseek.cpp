@@ -54,13 +54,20 @@ LatentStyle read_latent_bias(KeyReader& keys) {
   return {.has_q_bias = has_bias, .has_output_bias = has_bias};
 }
 
-std::optional<Indexer> read_indexer(KeyReader& keys) {
-  if (!keys.has("index_topk")) return std::nullopt;
+namespace {
+
+Indexer class_indexer(KeyReader& keys) {
   Indexer indexer;
   indexer.heads = keys.count("index_n_heads", kMaxHeads, 64);
   indexer.head_dim = keys.count("index_head_dim", kMaxHeadDim, 128);
   indexer.selected_tokens = keys.count("index_topk", kMaxContext, 2048);
   return indexer;
+}
+
+}  // namespace
+
+std::optional<Indexer> read_indexer(KeyReader& keys) {
+  return keys.has("index_topk") ? std::optional(class_indexer(keys)) : std::nullopt;
 }
 
 void write_mtp_layers(SpecWriter& writer, const Layer& layer, int count, const DecoderStyle& style,
@@ -114,9 +121,11 @@ ModelSpec deepseek_v32_from_config(KeyReader& keys) {
   const int heads = std::get<Attention>(spec.layers.front().mixer).q_heads;
   Latent latent = read_latent(keys, heads);
   latent.indexer = read_indexer(keys);
+  if (!latent.indexer) latent.indexer = class_indexer(keys);
   set_latent(latent, spec);
-  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {256, 8, 2048, 1});
+  const Ffn dense = spec.layers.front().ffn, moe = read_moe(keys, dense, {256, 8, 2048, 1});
   set_moe_layers(keys, moe, spec);
+  keep_first_dense(keys, dense, spec);
   return finish(keys, std::move(spec), {.moe = {.score_bias = kScoreBias}});
 }
 

@@ -97,7 +97,6 @@ ModelSpec nanochat_from_config(KeyReader& keys) {
 ModelSpec jais2_from_config(KeyReader& keys) {
   ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
                                                  .context_tokens = 8192,
-                                                 .head_dim = 128,
                                                  .hidden_size = 3328,
                                                  .intermediate_size = 26'624,
                                                  .q_heads = 26,
@@ -212,6 +211,7 @@ ModelSpec openai_gpt_from_config(KeyReader& keys) {
                                        .q_heads = 12,
                                        .vocab_size = 40'478,
                                        .has_class_defaults = true,
+                                       .ignores_head_keys = true,
                                        .derives_intermediate_size = true});
   add_trait(spec, Trait::kPostNorms);
   for (Layer& layer : spec.layers) layer.ffn.intermediate_size = 4 * width;
@@ -242,7 +242,8 @@ ModelSpec biogpt_from_config(KeyReader& keys) {
                                        .num_layers = 24,
                                        .q_heads = 16,
                                        .vocab_size = 42'384,
-                                       .has_class_defaults = true});
+                                       .has_class_defaults = true,
+                                       .ignores_head_keys = true});
   const BlockNames names{.embedding = "biogpt.embed_tokens.weight",
                          .layers = "biogpt.layers.",
                          .norm = "biogpt.layer_norm",

@@ -53,6 +53,10 @@ void write_t5_block(SpecWriter& writer, const T5Layout& t5, std::int64_t inner, 
   writer.norm(at + "layer_norm", t5.width);
 }
 
+void note_assumed(const KeyReader& keys, std::string_view key, std::int64_t value, ModelSpec& spec) {
+  if (!keys.has(key)) spec.assumed.push_back({std::string(key), value, keys.contains(key)});
+}
+
 ModelSpec read_t5(KeyReader& keys, const DecoderDefaults& class_defaults, std::string_view activation,
                   bool has_bias_everywhere) {
   DecoderDefaults defaults = class_defaults;
@@ -68,6 +72,8 @@ ModelSpec read_t5(KeyReader& keys, const DecoderDefaults& class_defaults, std::s
   const int decoder_layers = keys.count("num_decoder_layers", kMaxLayers, encoder_layers);
   Layer layer = spec.layers.front();
   layer.ffn.intermediate_size = keys.count("d_ff", kMaxWidth, defaults.intermediate_size);
+  std::erase_if(spec.assumed, [](const AssumedFigure& figure) { return figure.key == "intermediate_size"; });
+  note_assumed(keys, "d_ff", layer.ffn.intermediate_size, spec);
   const auto& attention = std::get<Attention>(layer.mixer);
   const std::string proj = keys.text("feed_forward_proj", activation);
   const T5Layout t5{spec.hidden_size,
@@ -162,6 +168,11 @@ ModelSpec read_bart(KeyReader& keys, DecoderDefaults defaults, const Side& encod
   spec.rope = RopeSpec();
   spec.rope.kind = RopeKind::kNone;
   Attention attention;
+  for (const auto& [name, side] : {std::pair("encoder_", encoder), std::pair("decoder_", decoder)}) {
+    note_assumed(keys, std::string(name) + "layers", side.layers, spec);
+    note_assumed(keys, std::string(name) + "attention_heads", side.heads, spec);
+    note_assumed(keys, std::string(name) + "ffn_dim", side.inner, spec);
+  }
   attention.q_heads = attention.kv_heads = decoder.heads;
   if (spec.hidden_size % decoder.heads != 0)
     keys.add_error(ErrorCode::kMalformed, "decoder_attention_heads",

@@ -42,6 +42,10 @@ constexpr std::array<Pattern, 11> kPatterns{{
 constexpr std::array<std::string_view, 3> kHybrids{"qwen3next", "qwen35", "qwen35moe"};
 constexpr std::int64_t kHybridInterval = 4;
 
+// Their layers without heads keep a state, whose figures no file may lack: llama.cpp refuses it then.
+constexpr std::array<std::string_view, 8> kStateful{"jamba",     "granitehybrid", "mamba",          "mamba2",
+                                                    "falcon-h1", "nemotron_h",    "nemotron_h_moe", "plamo2"};
+
 // An encoder sees all of its input at once and keeps nothing. Their converters write attention.causal; files
 // older than the key are told by their name.
 bool is_encoder(std::string_view architecture) {
@@ -118,8 +122,11 @@ class AnyReader {
     const bool is_hybrid = std::find(kHybrids.begin(), kHybrids.end(), architecture_) != kHybrids.end();
     if (is_hybrid || keys_.has("full_attention_interval"))
       full_interval_ = keys_.integer("full_attention_interval", 1, kMaxLayers, kHybridInterval);
-    if (keys_.has("ssm.state_size") || keys_.has("shortconv.l_cache") || keys_.has("wkv.head_size"))
+    if (keys_.has("ssm.state_size") || keys_.has("shortconv.l_cache") || keys_.has("wkv.head_size") ||
+        keys_.has("kda.head_dim"))
       state_ = state();
+    else if (is_hybrid || std::find(kStateful.begin(), kStateful.end(), architecture_) != kStateful.end())
+      (void)keys_.count("ssm.state_size", kMaxStateSize);
     // Nemotron-H: a layer is attention, state or feed-forward, never two of them.
     is_alternating_ =
         keys_["feed_forward_length"].is_array() && std::find(inner_.begin(), inner_.end(), 0) != inner_.end();
@@ -199,6 +206,15 @@ class AnyReader {
       state.kind = StateKind::kLinear;
       state.recurrent_elements = width * number("wkv.head_size", kMaxHeadDim);
       state.convolution_elements = width * number("token_shift_count", 16, 2);
+      return state;
+    }
+    if (const std::int64_t side = number("kda.head_dim", kMaxHeadDim); side > 0) {
+      // A matrix a head, and convolutions of queries, keys and values.
+      const std::int64_t heads = *std::max_element(q_heads_.begin(), q_heads_.end());
+      state.kind = StateKind::kKda;
+      state.heads = static_cast<int>(heads);
+      state.recurrent_elements = heads * side * side;
+      state.convolution_elements = 3 * heads * side * std::max(0, number("ssm.conv_kernel", kMaxKernel) - 1);
       return state;
     }
     const std::int64_t inner = number("ssm.inner_size", kMaxWidth),

@@ -82,9 +82,12 @@ void write_turned(SpecWriter& writer, WeightGroup group, std::string_view name, 
 
 // GPT-J's and CodeGen's: one norm, parallel blocks, rotary positions on a part of each head.
 ModelSpec read_gptj(KeyReader& keys) {
-  ModelSpec spec = read_gpt(
-      keys,
-      {.context_tokens = 2048, .hidden_size = 4096, .num_layers = 28, .q_heads = 16, .vocab_size = 50'400});
+  ModelSpec spec = read_gpt(keys, {.context_tokens = 2048,
+                                   .hidden_size = 4096,
+                                   .num_layers = 28,
+                                   .q_heads = 16,
+                                   .vocab_size = 50'400,
+                                   .ignores_head_keys = true});
   add_trait(spec, Trait::kParallelBlocks);
   add_trait(spec, Trait::kOwnRope);
   spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim, 64);
@@ -99,7 +102,8 @@ ModelSpec gpt2_from_config(KeyReader& keys) {
                                    .hidden_size = 768,
                                    .num_layers = 12,
                                    .q_heads = 12,
-                                   .vocab_size = 50'257});
+                                   .vocab_size = 50'257,
+                                   .ignores_head_keys = true});
   set_biases(spec, true, true);
   replace_rope(spec, Trait::kLearnedPositions);
   write_blocks(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
@@ -121,7 +125,8 @@ ModelSpec gpt_bigcode_from_config(KeyReader& keys) {
                                    .hidden_size = 768,
                                    .num_layers = 12,
                                    .q_heads = 12,
-                                   .vocab_size = 50'257});
+                                   .vocab_size = 50'257,
+                                   .ignores_head_keys = true});
   const bool is_mqa = keys.flag("multi_query", true);
   for_each_attention(
       spec, [&](Attention& attention, std::size_t) { attention.kv_heads = is_mqa ? 1 : attention.q_heads; });
@@ -143,7 +148,8 @@ ModelSpec gpt_neo_from_config(KeyReader& keys) {
                                    .hidden_size = 2048,
                                    .num_layers = 24,
                                    .q_heads = 16,
-                                   .vocab_size = 50'257});
+                                   .vocab_size = 50'257,
+                                   .ignores_head_keys = true});
   set_biases(spec, false, true);
   replace_rope(spec, Trait::kLearnedPositions);
   // Every second layer is local unless attention_layers says otherwise.
@@ -166,10 +172,14 @@ ModelSpec gpt_neo_from_config(KeyReader& keys) {
 }
 
 ModelSpec gpt_neox_from_config(KeyReader& keys) {
-  ModelSpec spec = read_gpt(
-      keys,
-      {.context_tokens = 2048, .hidden_size = 6144, .num_layers = 44, .q_heads = 64, .vocab_size = 50'432},
-      24'576);
+  ModelSpec spec = read_gpt(keys,
+                            {.context_tokens = 2048,
+                             .hidden_size = 6144,
+                             .num_layers = 44,
+                             .q_heads = 64,
+                             .vocab_size = 50'432,
+                             .ignores_head_keys = true},
+                            24'576);
   if (keys.flag("use_parallel_residual", true)) add_trait(spec, Trait::kParallelBlocks);
   const bool has_bias = keys.flag("attention_bias", true);
   set_biases(spec, has_bias, has_bias);
@@ -210,7 +220,8 @@ ModelSpec bloom_from_config(KeyReader& keys) {
                                    .hidden_size = 64,
                                    .num_layers = 2,
                                    .q_heads = 8,
-                                   .vocab_size = 250'880});
+                                   .vocab_size = 250'880,
+                                   .ignores_head_keys = true});
   set_four_times(spec);
   set_biases(spec, true, true);
   replace_rope(spec, Trait::kAlibi);
@@ -233,7 +244,8 @@ ModelSpec mpt_from_config(KeyReader& keys) {
                                    .hidden_size = 2048,
                                    .num_layers = 24,
                                    .q_heads = 16,
-                                   .vocab_size = 50'368});
+                                   .vocab_size = 50'368,
+                                   .ignores_head_keys = true});
   const auto ratio = static_cast<int>(keys.integer("expansion_ratio", 1, 64, 4));
   for (Layer& layer : spec.layers) {
     layer.ffn.intermediate_size = ratio * spec.hidden_size;
@@ -286,10 +298,14 @@ ModelSpec falcon_from_config(KeyReader& keys) {
 }
 
 ModelSpec persimmon_from_config(KeyReader& keys) {
-  ModelSpec spec = read_gpt(
-      keys,
-      {.context_tokens = 16'384, .hidden_size = 4096, .num_layers = 36, .q_heads = 64, .vocab_size = 262'144},
-      16'384);
+  ModelSpec spec = read_gpt(keys,
+                            {.context_tokens = 16'384,
+                             .hidden_size = 4096,
+                             .num_layers = 36,
+                             .q_heads = 64,
+                             .vocab_size = 262'144,
+                             .ignores_head_keys = true},
+                            16'384);
   set_biases(spec, true, true);
   const bool has_qk_norm = keys.flag("qk_layernorm", true);
   const BlockNames names{"model.embed_tokens.weight", "model.layers.", "model.final_layernorm", "lm_head"};

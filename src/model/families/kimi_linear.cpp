@@ -124,7 +124,8 @@ ModelSpec bailing_hybrid_from_config(KeyReader& keys) {
   const Kda kda{
       .heads = keys.count("linear_num_heads", kMaxHeads, latent.q_heads),
       .head_dim = keys.count("linear_head_dim", kMaxHeadDim, keys.integer("head_dim", 1, kMaxHeadDim, 128)),
-      .kernel = keys.integer("short_conv_kernel_size", 1, kMaxKernel, 4),
+      .kernel = keys.integer("linear_conv_kernel_dim", 1, kMaxKernel,
+                             keys.integer("short_conv_kernel_size", 1, kMaxKernel, 4)),
       .has_full_gates = true};
   for (Layer& layer : spec.layers) layer.mixer = latent;
   if (!read_state_layers(keys, state_of(kda), spec)) {

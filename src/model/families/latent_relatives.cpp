@@ -46,6 +46,11 @@ ModelSpec minicpm3_from_config(KeyReader& keys) {
                                         .vocab_size = 73'448,
                                         .has_class_defaults = true},
                                        {768, 256, 32, 64, 64});
+  if (!keys.has("v_head_dim"))
+    for (Layer& layer : spec.layers) {
+      auto& latent = std::get<Latent>(layer.mixer);
+      latent.v_head_dim = std::max(1, spec.hidden_size / latent.q_heads);
+    }
   spec.embedding_scale = keys.positive("scale_emb", 1.0);
   spec.residual_scale =
       keys.positive("scale_depth", 1.4) / std::sqrt(static_cast<double>(spec.layers.size()));

@@ -24,15 +24,19 @@ void write_convolution(SpecWriter& writer, const Convolution& convolution) {
   writer.linear(WeightGroup::kState, "conv.out_proj", width, width, convolution.has_bias);
 }
 
+State state_of(const ModelSpec& spec, const Convolution& convolution) {
+  return {.kind = StateKind::kShortConv,
+          .convolution_elements = (convolution.kernel - 1) * spec.hidden_size,
+          .kernel = static_cast<int>(convolution.kernel)};
+}
+
 ModelSpec read_layers(KeyReader& keys, const DecoderDefaults& defaults, Convolution& convolution) {
   ModelSpec spec = read_config_decoder(keys, defaults);
   spec.ties_embeddings = keys.flag("tie_embedding", spec.ties_embeddings);
   convolution.kernel = keys.integer("conv_L_cache", 1, kMaxKernel, 3);
   convolution.has_bias = keys.flag("conv_bias", false);
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qk_norm = true; });
-  const State state{.kind = StateKind::kShortConv,
-                    .convolution_elements = (convolution.kernel - 1) * spec.hidden_size,
-                    .kernel = static_cast<int>(convolution.kernel)};
+  const State state = state_of(spec, convolution);
   if (!read_state_layers(keys, state, spec) && keys.has("full_attn_idxs")) {
     const auto attends = keys.named_layers("full_attn_idxs", spec.layers.size());
     for (std::size_t i = 0; i < spec.layers.size(); ++i)
@@ -113,6 +117,16 @@ ModelSpec lfm2_moe_from_config(KeyReader& keys) {
   return finish(std::move(spec), convolution, keys.flag("use_expert_bias", true));
 }
 
+// Of every four layers one is full, one slides but for the first of all, two are convolutions.
+std::vector<std::string> class_layer_types(ModelSpec& spec, const Convolution& convolution) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    words.emplace_back(i % 4 == 2 ? "full_attention" : i % 4 == 0 && i > 0 ? "sliding_attention" : "conv");
+    if (words.back() == "conv") spec.layers[i].mixer = state_of(spec, convolution);
+  }
+  return words;
+}
+
 // Sliding layers among full ones, norms around every block, a gate per head.
 ModelSpec lfm3_from_config(KeyReader& keys) {
   Convolution convolution;
@@ -133,7 +147,8 @@ ModelSpec lfm3_from_config(KeyReader& keys) {
   convolution.kernel = keys.integer("conv_L_cache", 1, kMaxKernel, 7);
   read_attention_bias(keys, spec);
   const std::int64_t window = keys.integer("sliding_window", 1, kMaxContext, 256);
-  const auto words = read_layer_words(keys, "layer_types", spec.layers.size());
+  auto words = read_layer_words(keys, "layer_types", spec.layers.size());
+  if (words.empty()) words = class_layer_types(spec, convolution);
   const bool is_gated = keys.flag("use_attention_gate", true),
              is_wrapped = keys.flag("use_sandwich_norm", true);
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {

@@ -229,7 +229,6 @@ ModelSpec bitnet_from_config(KeyReader& keys) {
 
 ModelSpec diffllama_from_config(KeyReader& keys) {
   ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .kv_heads = 32,
                                                  .hidden_size = 2048,
                                                  .intermediate_size = 8192,
                                                  .num_layers = 16,

@@ -54,6 +54,7 @@ ModelSpec mamba_from_config(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, defaults_of(768, 32, 50'280, true));
   Mamba mamba;
   read_common(keys, spec.hidden_size, mamba);
+  mamba.inner = keys.integer("intermediate_size", 1, kMaxWidth * 64, mamba.inner);
   mamba.states = keys.integer("state_size", 1, kMaxWidth, 16);
   mamba.time_rank = read_time_rank(keys, "time_step_rank", spec.hidden_size);
   return finish(std::move(spec), mamba);

@@ -126,10 +126,15 @@ ModelSpec laguna_from_config(KeyReader& keys) {
   moe.shared_experts = 1;
   if (moe.shared_intermediate_size == 0) moe.shared_intermediate_size = 512;
   set_moe_behind(keys, moe, 1, spec);
+  const Json& gating = keys["gating"];
+  const bool is_per_head =
+      gating.is_string() ? *gating.as_string() == "per-head" : gating.as_bool().value_or(true);
   spec = finish(std::move(spec), {.moe = {.score_bias = "mlp.experts.e_score_correction_bias"},
                                   .extras = [&](SpecWriter& writer, const Layer& layer, int) {
+                                    const auto& attention = std::get<Attention>(layer.mixer);
                                     writer.linear(WeightGroup::kAttention, "self_attn.g_proj",
-                                                  std::get<Attention>(layer.mixer).q_heads, writer.width());
+                                                  attention.q_heads * (is_per_head ? 1 : attention.head_dim),
+                                                  writer.width());
                                   }});
   // Its correction of the scores is a parameter, not a buffer.
   for (Weight& weight : spec.weights)

@@ -318,7 +318,7 @@ ModelSpec llama4_from_config(KeyReader& keys) {
     if (layer.ffn.kind == FfnKind::kDense)
       return write_gated(writer, Group::kFfn, "feed_forward.", layer.ffn.intermediate_size);
     const std::int64_t width = writer.width(), inner = layer.ffn.expert_intermediate_size;
-    writer.add(Group::kRouter, "feed_forward.router.weight", {layer.ffn.experts, width});
+    writer.linear(Group::kRouter, "feed_forward.router", layer.ffn.experts, width);
     write_stacked(writer, "feed_forward.experts.gate_up_proj", {width, 2 * inner}, layer.ffn.experts);
     write_stacked(writer, "feed_forward.experts.down_proj", {inner, width}, layer.ffn.experts);
     write_gated(writer, Group::kSharedExperts, "feed_forward.shared_expert.", inner);

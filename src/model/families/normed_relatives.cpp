@@ -99,6 +99,9 @@ ModelSpec stablelm_from_config(KeyReader& keys) {
                                               .vocab_size = 50'304,
                                               .has_class_defaults = true});
   add_trait(spec, Trait::kLayerNorm);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {  // whatever head_dim says
+    attention.head_dim = std::max(1, spec.hidden_size / attention.q_heads);
+  });
   const bool is_parallel = keys.flag("use_parallel_residual", false);
   if (is_parallel) add_trait(spec, Trait::kParallelBlocks);
   const bool has_bias = keys.flag("use_qkv_bias", false), has_qk_norm = keys.flag("qk_layernorm", false);
@@ -158,9 +161,6 @@ ModelSpec cohere_from_config(KeyReader& keys) {
 
 ModelSpec cohere2_from_config(KeyReader& keys) {
   ModelSpec spec = read_cohere(keys, cohere_defaults());
-  // transformers takes the width over the heads, whatever head_dim says.
-  const int head_dim = spec.hidden_size / std::get<Attention>(spec.layers.front().mixer).q_heads;
-  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.head_dim = head_dim; });
   read_windows(keys, read_window(keys, 4096), keys.integer("sliding_window_pattern", 1, kMaxLayers, 4), spec);
   write_cohere(spec, false);
   return spec;

@@ -47,7 +47,8 @@ ModelSpec opt_from_config(KeyReader& keys) {
                                               .num_layers = 12,
                                               .q_heads = 12,
                                               .vocab_size = 50'272,
-                                              .has_class_defaults = true});
+                                              .has_class_defaults = true,
+                                              .ignores_head_keys = true});
   set_plain(spec, keys.flag("enable_bias", true));
   const bool has_norms = keys.flag("layer_norm_elementwise_affine", true);
   const bool has_last =
@@ -82,7 +83,8 @@ ModelSpec xglm_from_config(KeyReader& keys) {
                                               .num_layers = 24,
                                               .q_heads = 16,
                                               .vocab_size = 256'008,
-                                              .has_class_defaults = true});
+                                              .has_class_defaults = true,
+                                              .ignores_head_keys = true});
   set_plain(spec, true);  // its positions are waves: no weights
   const BlockNames names{"model.embed_tokens.weight", "model.layers.", "model.layer_norm", "lm_head"};
   write_blocks(spec, names,

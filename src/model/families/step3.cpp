@@ -85,7 +85,9 @@ ModelSpec step3p5_from_config(KeyReader& keys) {
   moe.shared_intermediate_size = keys.count(
       keys.has("share_expert_dims") ? "share_expert_dims" : "share_expert_dim", kMaxWidth * 16, 1280);
   set_mixtures(keys, moe, spec);
-  const bool per_head = keys["gating"].as_string() ? keys.text("gating", "") == "per-head" : true;
+  const Json& gating = keys["gating"];
+  const bool per_head =
+      gating.is_string() ? *gating.as_string() == "per-head" : gating.as_bool().value_or(true);
   for (const Trait trait : {Trait::kOutputGate, Trait::kNormPlusOne, Trait::kOwnRope, Trait::kOwnFfn})
     add_trait(spec, trait);
   write_decoder(

@@ -149,7 +149,9 @@ DecoderDefaults defaults_of(int hidden_size, int intermediate_size, int num_laye
 }  // namespace
 
 ModelSpec zamba_from_config(KeyReader& keys) {
-  Zamba zamba{read_config_decoder(keys, defaults_of(3712, 14'848, 76, 16)), {}};
+  DecoderDefaults defaults = defaults_of(3712, 14'848, 76, 16);
+  defaults.kv_heads = 16;
+  Zamba zamba{read_config_decoder(keys, defaults), {}};
   ModelSpec& spec = zamba.spec;
   zamba.mamba = {.states = keys.integer("mamba_d_state", 1, kMaxWidth, 16),
                  .kernel = keys.integer("mamba_d_conv", 1, kMaxKernel, 4),

@@ -111,7 +111,11 @@ Result<std::string> tokenizer_file(const Artifact& artifact) {
   const artifact::File* best = nullptr;
   for (const artifact::File& file : artifact.files())
     if (preference(file.path) >= 0 && (!best || preference(file.path) < preference(best->path))) best = &file;
-  if (best) return artifact.root() + "/" + best->path;
+  if (best) {
+    // Of a whole hub cache the files are those of a snapshot below its root.
+    std::string path = artifact.path_of(*best);
+    return path.empty() ? artifact.root() + "/" + best->path : std::move(path);
+  }
   for (const artifact::File& file : artifact.files())
     if (file.path == "vocab.json" || file.path == "vocab.txt")
       return fail(ErrorCode::kUnsupported, "the tokenizer lies in " + file.path + " in its old form",
