@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "facts/catalogue.h"
 #include "memory/quantized_weights.h"
+#include "model/quantization.h"
 #include "model/tensor_kinds.h"
 
 namespace plimsoll::inspect {
@@ -108,6 +109,17 @@ std::vector<Difference> possible_causes(const ModelSpec& spec,
   return causes;
 }
 
+// Configs of checkpoints in fp8 are published without their quantization too: the scales of its blocks tell
+// it.
+std::vector<Difference> undeclared_scales(const ModelSpec& spec) {
+  constexpr const char* kBlocks =
+      R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}})";
+  const auto config = parse_json(kBlocks, "fp8");
+  const auto checkpoint = memory::stored_checkpoint(spec, model::read_quantization(*config, {}));
+  if (!checkpoint || checkpoint->scales == 0) return {};
+  return {{Cause::kQuantizationScales, checkpoint->scales}};
+}
+
 struct Explanation {
   std::vector<Difference> differences;
   std::int64_t rest = 0;  // that no cause makes up for
@@ -192,7 +204,15 @@ bool take_published(const Subject& subject, const std::optional<memory::StoredCh
   const std::vector<Difference> causes = possible_causes(*report.spec, checkpoint);
   const std::int64_t remainder = entry.hub_parameters - *parameters.total;
   Explanation explained = explain(remainder, causes);
-  const bool is_whole = explained.rest == 0;
+  bool is_whole = explained.rest == 0;
+  if (!is_whole && report.spec->quantization.empty()) {
+    std::vector<Difference> more = causes;
+    for (Difference& scales : undeclared_scales(*report.spec)) more.push_back(scales);
+    if (Explanation in_blocks = explain(remainder, more); in_blocks.rest == 0) {
+      explained = std::move(in_blocks);
+      is_whole = true;
+    }
+  }
   if (!is_whole) explained = explain_in_part(remainder, causes, entry.hub_parameters);
   // A part of an explanation is one only for the very model that is asked for, and when it leaves little.
   const bool is_asked = is_named_in(report.source, entry.id);

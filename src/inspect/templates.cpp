@@ -15,6 +15,24 @@
 namespace plimsoll::inspect {
 namespace {
 
+// What of a template is evaluated: between {{ and }}, {% and %}; neither its text nor its comments.
+std::string code_of(std::string_view text) {
+  std::string code;
+  for (std::size_t at = text.find('{'); at != std::string_view::npos && at + 1 < text.size();
+       at = text.find('{', at)) {
+    const char kind = text[at + 1];
+    const std::string_view close = kind == '{' ? "}}" : kind == '%' ? "%}" : kind == '#' ? "#}" : "";
+    if (close.empty()) {
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(text.find(close, at + 2), text.size());
+    if (kind != '#') code.append(text.substr(at, end - at)).append(" ");
+    at = end;
+  }
+  return code;
+}
+
 constexpr std::string_view kJinja = "chat_template.jinja";
 constexpr std::string_view kExtra = "additional_chat_templates/";
 
@@ -176,11 +194,12 @@ class TemplateTrial {
   }
 
   // Where a sandbox gives nothing for them the template renders all the same, elsewhere it runs code.
-  void add_internals(std::string_view text) {
+  void add_internals(std::string_view whole) {
+    const std::string text = code_of(whole);
     for (const char* word : {"__class__", "__globals__", "__subclasses__", "__mro__", "__base__", "__bases__",
                              "__init__", "__builtins__", "__import__", "__dict__", "__getattribute__",
                              "__code__", "__self__", "__func__", "__reduce__"})
-      if (text.find(word) != std::string_view::npos && !is_unsafe_told_) {
+      if (text.find(word) != std::string::npos && !is_unsafe_told_) {
         is_unsafe_told_ = true;
         add("TMPL_UNSAFE", FindingLevel::kWarning,
             fmt::format("the template names {}, an internal of Python; nothing runs here", word),
@@ -239,27 +258,19 @@ const std::string* named(const std::vector<Source>& sources, std::string_view na
   return nullptr;
 }
 
+// llama.cpp has a general template for files without one: only folders are asked.
 void check_absence(const Subject& subject, const Report& report, Findings& findings) {
-  const bool is_gguf = subject.is_gguf();
-  if (is_gguf ? !subject.figures.contains("tokenizer.ggml.model")
-              : !subject.has_file("tokenizer_config.json"))
-    return;
+  if (subject.is_gguf() || !subject.has_file("tokenizer_config.json")) return;
   // A file that cannot be read may have held one: that is told as a fault of the file.
-  const bool is_readable = is_gguf || subject.artifact.json_file("tokenizer_config.json").is_object();
+  const bool is_readable = subject.artifact.json_file("tokenizer_config.json").is_object();
   const Conversation conversation = conversation_of(subject, report);
   if (!is_readable || conversation == Conversation::kNone) return;
   const bool is_base = conversation == Conversation::kBase;
-  const std::string where =
-      is_gguf ? subject.place("tokenizer.chat_template") : "tokenizer_config.json: /chat_template";
   std::string message =
       "there is no chat template: /v1/completions can be served, /v1/chat/completions can not";
-  if (is_gguf)
-    message =
-        "there is no chat template: text can be completed; for conversations llama.cpp takes a general one, "
-        "other engines none";
   if (is_base) message += "; name or card say that this is a base model, which needs none";
-  add_check(findings, "TMPL_MISSING", is_base || is_gguf ? FindingLevel::kInfo : FindingLevel::kWarning,
-            where, message, "give one with --chat-template");
+  add_check(findings, "TMPL_MISSING", is_base ? FindingLevel::kInfo : FindingLevel::kWarning,
+            "tokenizer_config.json: /chat_template", message, "give one with --chat-template");
 }
 
 }  // namespace

@@ -96,6 +96,8 @@ void expect_case(const Json& test, const Report& report) {
     for (const auto& finding : report.findings)
       is_found |= finding.id == code && to_string(finding.level) == severity;
     EXPECT_TRUE(is_found) << "wanted " << severity << " " << code << ", found\n" << all_of(report.findings);
+  } else {
+    EXPECT_TRUE(report.findings.empty()) << all_of(report.findings);
   }
   for (const auto& finding : report.findings) {
     EXPECT_FALSE(finding.where.empty()) << finding.id;

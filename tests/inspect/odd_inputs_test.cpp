@@ -106,6 +106,13 @@ TEST(OddInputs, TemplatesThatNameInternals) {
     folder.write("config.json", kSmallLlama).write("chat_template.jinja", text);
     EXPECT_NE(finding_of(folder.inspected(), "TMPL_UNSAFE"), nullptr) << text;
   }
+  // Text and comments are not evaluated.
+  for (const char* text :
+       {"{# see __init__ #}{{ x }}", "edit __init__.py, { __class__ }", "{{ x }} __dict__ {"}) {
+    ModelFolder folder;
+    folder.write("config.json", kSmallLlama).write("chat_template.jinja", text);
+    EXPECT_EQ(finding_of(folder.inspected(), "TMPL_UNSAFE"), nullptr) << text;
+  }
 }
 
 TEST(OddInputs, ATokenizerAlone) {

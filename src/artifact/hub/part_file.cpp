@@ -59,6 +59,20 @@ int take_lock(const std::string& path) {
   return -1;
 }
 
+// Whoever writes a part holds a lock on it: without that a run that gets the blob's lock would take the part
+// away from one that did not wait for it. True where the file system has no locks.
+bool holds_part(int fd) {
+  return ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+// The part that an earlier run left, under a name of ours; -1 where there is none, or somebody writes it.
+int take_over(const fs::path& left, const std::string& name) {
+  const int fd = ::open(left.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::rename(left.c_str(), name.c_str()) == 0) return fd;
+  if (fd >= 0) ::close(fd);
+  return -1;
+}
+
 }  // namespace
 
 std::string part_name(const std::string& blob) {
@@ -70,11 +84,15 @@ Result<PartFile> PartFile::open(const std::string& blob, const std::string& lock
   PartFile part;
   part.lock_fd_ = take_lock(lock);
   part.path_ = part_name(blob);
-  // Renaming an old part to our own name takes it away from anybody else.
   if (part.lock_fd_ >= 0)
-    if (const auto left = left_part(blob, max_bytes)) ::rename(left->c_str(), part.path_.c_str());
-  part.fd_ = ::open(part.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (part.fd_ < 0) return cannot_write(part.path_);
+    if (const auto left = left_part(blob, max_bytes)) part.fd_ = take_over(*left, part.path_);
+  while (part.fd_ < 0) {
+    part.fd_ = ::open(part.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (part.fd_ < 0) return cannot_write(part.path_);
+    if (holds_part(part.fd_)) break;
+    ::close(std::exchange(part.fd_, -1));  // taken over before it was ours: write another
+    part.path_ = part_name(blob);
+  }
   const off_t end = ::lseek(part.fd_, 0, SEEK_END);
   if (end < 0) return cannot_write(part.path_);
   part.size_ = end;

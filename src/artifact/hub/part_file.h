@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that is on its way: blobs/ETAG.XXXXXXXX.incomplete, taken over from an earlier run where there is
-// one, renamed when it is whole. Holds the blob's lock while it lives, where the file system has locks; a
-// name of its own keeps two writers apart where it has none. Owns its descriptors; one thread.
+// one, renamed when it is whole. Holds the blob's lock while it lives, where the file system has locks, and
+// always one on the part itself; a name of its own keeps two writers apart where there are none. Owns its
+// descriptors; one thread.
 #pragma once
 
 #include <cstdint>
