@@ -13,10 +13,10 @@ namespace {
 // Columns: release; copies of logits; vectors per token, wide and inner; MiB outside of torch with one GPU
 // and with several; MiB of graphs, of a drafter; half bands; source.
 constexpr VllmRuntime kRuntimes[] = {
-    {0, 20, 3.90, 3.00, 3.0, 56, 208, 0, 1088, 960, 1856, "17 starts of 1 sources"},
-    {0, 17, 3.90, 3.00, 3.0, 56, 208, 256, 1088, 960, 1856, "8 starts of 2 sources"},
-    {0, 8, 9.70, 3.00, 3.0, 56, 208, 256, 1088, 960, 1856, "16 starts of 5 sources"},
-    {0, 6, 9.70, 3.00, 3.0, 112, 512, 256, 1088, 960, 1856, "10 starts of 9 sources"},
+    {0, 20, 3.90, 3.00, 3.0, 40, 208, 0, 1088, 960, 3200, "17 starts of 1 sources"},
+    {0, 17, 3.90, 3.00, 3.0, 40, 208, 256, 1088, 960, 3200, "8 starts of 2 sources"},
+    {0, 8, 9.75, 3.00, 3.0, 40, 208, 256, 1088, 960, 3200, "17 starts of 6 sources"},
+    {0, 6, 9.75, 3.00, 3.0, 128, 512, 256, 1088, 960, 3200, "11 starts of 10 sources"},
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ struct Model {
   std::int64_t default_length = 0;        // of requests where no flag says otherwise; 0: the spec's context
   std::optional<Bytes> declared_weights;  // what a checkpoint takes that is stored as the config declares
   std::optional<model::Quantization> quantization;  // as the config declares it
-  std::optional<Bytes> most_declared;     // the same in 32 bits, where the config names no dtype
+  std::optional<Bytes> most_declared;               // the same in 32 bits, where the config names no dtype
 };
 
 /// Fills in what the config alone tells beside the spec, as inspect counts it: default length, cache type,
