@@ -255,7 +255,7 @@ bool read_version(std::string_view text, EngineStart& run) {
 /// Our own exact line; it replaces what rounded lines said.
 bool read_exact(std::string_view text, EngineStart& run) {
   constexpr std::string_view kWords = "plimsoll memory: ";
-  constexpr double kLargest = 4.0e18;
+  constexpr double kBound = 4.0e18;
   const std::size_t at = text.find(kWords);
   if (at == std::string_view::npos) return false;
   const auto document = parse_json(text.substr(at + kWords.size()), "log", {.max_depth = 8});
@@ -269,7 +269,7 @@ bool read_exact(std::string_view text, EngineStart& run) {
                                                             {"num_blocks", &S::num_blocks},
                                                             {"block_size", &S::block_size}}) {
     const auto value = (*document)[name].as_integer();
-    if (!value || *value < 0 || static_cast<double>(*value) > kLargest) continue;
+    if (!value || *value < 0 || static_cast<double>(*value) > kBound) continue;
     run.*field = Printed{*value, 0, std::to_string(*value)};
     is_read = true;
   }
