@@ -76,8 +76,9 @@ TEST(RecordedStarts, TheFiguresAreThoseOfTheRecord) {
       EXPECT_EQ(run.kv_tokens->value, *tokens) << id;
       ++compared;
     }
-    if (const auto concurrency = row["max_concurrency"].as_double(); concurrency && run.max_concurrency)
+    if (const auto concurrency = row["max_concurrency"].as_double(); concurrency && run.max_concurrency) {
       EXPECT_NEAR(run.max_concurrency->value, *concurrency, 0.0051) << id;
+    }
   }
   EXPECT_GT(compared, 3);
 }
