@@ -56,6 +56,18 @@ def run(command):
     return (time.perf_counter() - start) * 1e3, done.stdout
 
 
+def take_turns(commands, rounds):
+    """Milliseconds of each command, by name and round; a first round warms up and is left out."""
+    times = {name: [] for name in commands}
+    for _ in range(rounds + 1):
+        for name, command in commands.items():
+            times[name].append(run(command)[0])
+    times = {name: values[1:] for name, values in times.items()}
+    for name, values in times.items():
+        print(f"{name:11} least {min(values):8.1f} ms, median {statistics.median(values):8.1f}, most {max(values):8.1f}")
+    return times
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("plimsoll")
@@ -71,14 +83,8 @@ def main() -> int:
     weights = json.loads(ours)["weights"]["bytes"]
     memory = json.loads(theirs)["memory"]
     print(f"weight bytes: plimsoll {weights:,}, hf-mem {memory:,}")
-    times = {name: [] for name in commands}
-    for _ in range(args.rounds + 1):
-        for name, command in commands.items():
-            times[name].append(run(command)[0])
-    for name, values in times.items():
-        values = sorted(values[1:])
-        print(f"{name:9} least {values[0]:8.1f} ms, median {statistics.median(values):8.1f}, most {values[-1]:8.1f}")
-    ratios = sorted(b / a for a, b in zip(times["plimsoll"][1:], times["hf-mem"][1:]))
+    times = take_turns(commands, args.rounds)
+    ratios = sorted(b / a for a, b in zip(times["plimsoll"], times["hf-mem"]))
     print(f"hf-mem takes {statistics.median(ratios):.0f} times as long ({ratios[0]:.0f} to {ratios[-1]:.0f})")
     return 0 if weights == memory else 1
 

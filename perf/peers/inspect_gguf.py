@@ -11,7 +11,7 @@ import json
 import statistics
 import sys
 
-from inspect_folder import run
+from inspect_folder import run, take_turns
 
 
 def main() -> int:
@@ -31,14 +31,8 @@ def main() -> int:
     context = ours["context"]["max_model_len"]
     print(f"layers: plimsoll {layers}, gguf-parser {theirs['blockCount']}; "
           f"context: plimsoll {context}, gguf-parser {theirs['maximumContextLength']}")
-    times = {name: [] for name in commands}
-    for _ in range(args.rounds + 1):
-        for name, command in commands.items():
-            times[name].append(run(command)[0])
-    for name, values in times.items():
-        values = sorted(values[1:])
-        print(f"{name:11} least {values[0]:8.1f} ms, median {statistics.median(values):8.1f}, most {values[-1]:8.1f}")
-    ratios = sorted(a / b for a, b in zip(times["plimsoll"][1:], times["gguf-parser"][1:]))
+    times = take_turns(commands, args.rounds)
+    ratios = sorted(a / b for a, b in zip(times["plimsoll"], times["gguf-parser"]))
     print(f"plimsoll takes {statistics.median(ratios):.2f} times as long ({ratios[0]:.2f} to {ratios[-1]:.2f})")
     return 0 if (layers, context) == (theirs["blockCount"], theirs["maximumContextLength"]) else 1
 
