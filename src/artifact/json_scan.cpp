@@ -27,6 +27,27 @@ constexpr std::uint64_t zero_bytes(std::uint64_t word) {
   return (word - repeat(1)) & ~word & repeat(0x80);
 }
 
+constexpr std::array<std::int64_t, 9> kPowerOfTen{1,       10,        100,        1'000,      10'000,
+                                                 100'000, 1'000'000, 10'000'000, 100'000'000};
+
+// How many of the eight characters of a little-endian `word` are digits before the first that is none.
+std::size_t leading_digits(std::uint64_t word) {
+  const std::uint64_t digits = word ^ repeat('0');  // 0 to 9 where there is a digit
+  // The high bit of each other byte; a carry may spoil what stands behind the first of them.
+  const std::uint64_t others = (digits | (digits + repeat(0x80 - 10))) & repeat(0x80);
+  return others == 0 ? 8 : static_cast<std::size_t>(std::countr_zero(others)) / 8;
+}
+
+// The number that the first `count` of eight characters spell; they are digits. Neighbours are put together,
+// then pairs, then fours.
+std::int64_t number_of_digits(std::uint64_t word, std::size_t count) {
+  if (count == 0) return 0;
+  std::uint64_t digits = (word ^ repeat('0')) << (8 * (8 - count));
+  digits = (digits * 10 + (digits >> 8)) & 0x00FF00FF00FF00FF;
+  digits = (digits * 100 + (digits >> 16)) & 0x0000FFFF0000FFFF;
+  return static_cast<std::int64_t>((digits * 10'000 + (digits >> 32)) & 0xFFFFFFFF);
+}
+
 // The first byte from `at` that ends a run of plain characters: a quote, a backslash, a control character or
 // a byte above 0x7F.
 const char* end_of_plain(const char* at, const char* end) {
@@ -79,6 +100,16 @@ std::optional<std::int64_t> JsonScan::plain_number() {
   skip_space();
   const char* at = at_;
   std::int64_t value = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    while (end_ - at >= 8 && at - at_ < 16) {
+      std::uint64_t word;
+      std::memcpy(&word, at, 8);
+      const std::size_t count = leading_digits(word);
+      value = value * kPowerOfTen[count] + number_of_digits(word, count);
+      at += count;
+      if (count < 8) break;
+    }
+  }
   while (at != end_ && is_digit(*at) && at - at_ < 18) value = value * 10 + (*at++ - '0');
   if (at == at_ || (*at_ == '0' && at - at_ > 1)) return std::nullopt;
   // What may follow a number, and nothing else: a fraction or more digits are for the exact reader.

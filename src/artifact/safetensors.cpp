@@ -34,6 +34,13 @@ constexpr std::size_t kMaxRoom = std::size_t{1} << 19;  // tensors of many files
 constexpr std::size_t kReleaseStep = std::size_t{8} << 20;
 constexpr std::size_t kUtf8Window = std::size_t{1} << 20;
 
+// The length of the header; at least 8 bytes must be given.
+std::uint64_t stated_length(std::span<const std::byte> bytes) {
+  std::uint64_t length = 0;
+  for (std::size_t i = kLengthField; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  return length;
+}
+
 // What one file after the other uses again.
 struct Workspace {
   std::vector<std::string_view> names;  // of all members of a file, also those left out
@@ -98,9 +105,7 @@ class Reader {
                     fmt::format("the file has {} bytes, less than the 8-byte header length", size));
       return std::nullopt;
     }
-    std::uint64_t length = 0;
-    for (int i = 7; i >= 0; --i)
-      length = length << 8 | std::to_integer<std::uint64_t>(source_.bytes[static_cast<std::size_t>(i)]);
+    const std::uint64_t length = stated_length(source_.bytes);
     if (length > static_cast<std::uint64_t>(kMaxHeaderBytes)) {
       findings_.add("ST_HEADER_LEN", "byte 0",
                     fmt::format("the header length is {}, more than the {} that readers take", length,
@@ -319,6 +324,13 @@ class Reader {
 };
 
 }  // namespace
+
+std::size_t header_bytes(std::span<const std::byte> first, std::size_t file_bytes) {
+  if (first.size() < kLengthField) return file_bytes;
+  const std::uint64_t length = stated_length(first);
+  if (length > kMaxHeaderBytes || length > file_bytes - kLengthField) return file_bytes;
+  return kLengthField + static_cast<std::size_t>(length);
+}
 
 struct HeaderListReader::Scratch {
   Workspace workspace;

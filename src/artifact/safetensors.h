@@ -36,6 +36,9 @@ struct HeaderSource {
   const MappedFile* mapping = nullptr;     // whose `bytes` are: pages of a very long header are given back
 };
 
+/// How much of a file its header takes, by its first eight bytes; all of a file that says nothing sensible.
+std::size_t header_bytes(std::span<const std::byte> first, std::size_t file_bytes);
+
 /// Reads the headers of many files, one after the other, into one list of tensors. One thread.
 class HeaderListReader {
  public:

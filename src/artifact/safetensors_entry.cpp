@@ -192,33 +192,43 @@ bool PlainEntries::read_dtype(JsonScan& scan, DType& dtype) {
   return true;
 }
 
-// A file has thousands of tensors and a few dtypes and shapes.
-bool PlainEntries::read_like_another(JsonScan& scan, std::int64_t data_start, Tensor& tensor) const {
-  const std::string_view rest = scan.rest();
-  for (const Beginning& known : beginnings_) {
-    if (!rest.starts_with(known.text)) continue;
-    JsonScan ahead = scan;
-    ahead.advance(known.text.size());
-    std::int64_t begin = 0, end = 0;
-    if (!read_range(ahead, begin, end) || !ahead.take('}') || known.tensor.bytes != end - begin) return false;
-    tensor.dtype = known.tensor.dtype;
-    tensor.shape = known.tensor.shape;
-    tensor.bytes = known.tensor.bytes;
-    tensor.offset_bytes = data_start + begin;
-    scan = ahead;
-    return true;
+// A file has thousands of tensors and a few dtypes and shapes, which follow each other as they did before.
+const PlainEntries::Beginning* PlainEntries::beginning_of(std::string_view entry) {
+  if (beginnings_.empty()) return nullptr;
+  std::size_t& likely = beginnings_[last_].next;
+  if (!entry.starts_with(beginnings_[likely].text)) {
+    const auto found = std::find_if(beginnings_.begin(), beginnings_.end(),
+                                    [&](const Beginning& known) { return entry.starts_with(known.text); });
+    if (found == beginnings_.end()) return nullptr;
+    likely = static_cast<std::size_t>(found - beginnings_.begin());
   }
-  return false;
+  last_ = likely;
+  return &beginnings_[last_];
+}
+
+bool PlainEntries::read_like_another(JsonScan& scan, std::int64_t data_start, Tensor& tensor) {
+  const Beginning* known = beginning_of(scan.rest());
+  if (!known) return false;
+  JsonScan ahead = scan;
+  ahead.advance(known->text.size());
+  std::int64_t begin = 0, end = 0;
+  if (!read_range(ahead, begin, end) || !ahead.take('}') || known->tensor.bytes != end - begin) return false;
+  tensor.dtype = known->tensor.dtype;
+  tensor.shape = known->tensor.shape;
+  tensor.bytes = known->tensor.bytes;
+  tensor.offset_bytes = data_start + begin;
+  scan = ahead;
+  return true;
 }
 
 void PlainEntries::remember(std::string_view text, const Tensor& tensor) {
   if (text.empty() || text.size() > kMaxBeginning) return;
-  if (beginnings_.size() < kMaxBeginnings) {
-    beginnings_.push_back({text, tensor});
-    return;
-  }
-  beginnings_[oldest_] = {text, tensor};
-  oldest_ = (oldest_ + 1) % kMaxBeginnings;
+  const std::size_t place = beginnings_.size() < kMaxBeginnings ? beginnings_.size() : oldest_++;
+  oldest_ %= kMaxBeginnings;
+  if (place == beginnings_.size()) beginnings_.emplace_back();
+  beginnings_[last_].next = place;
+  beginnings_[place] = {text, tensor, place};
+  last_ = place;
 }
 
 bool PlainEntries::read_plain(JsonScan& scan, std::int64_t data_start, Tensor& tensor) {

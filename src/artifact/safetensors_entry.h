@@ -29,14 +29,17 @@ class PlainEntries {
   struct Beginning {
     std::string_view text;
     Tensor tensor;
+    std::size_t next = 0;  // of the entry that came behind the last one of these
   };
 
-  bool read_like_another(JsonScan& scan, std::int64_t data_start, Tensor& tensor) const;
+  const Beginning* beginning_of(std::string_view entry);
+  bool read_like_another(JsonScan& scan, std::int64_t data_start, Tensor& tensor);
   bool read_dtype(JsonScan& scan, DType& dtype);
   void remember(std::string_view text, const Tensor& tensor);
 
   std::vector<Beginning> beginnings_;
-  std::size_t oldest_ = 0;
+  std::size_t last_ = 0;    // of the entry before
+  std::size_t oldest_ = 0;  // the next to be replaced
   std::vector<std::pair<std::string_view, DType>> known_;
 };
 

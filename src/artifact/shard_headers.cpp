@@ -31,7 +31,7 @@ class Remaining {
 };
 
 void read_shard(const std::string& folder, HeaderListReader& reader, ShardHeaders::Shard& shard) {
-  auto mapped = MappedFile::open(folder + "/" + shard.name);
+  auto mapped = MappedFile::open_beginning(folder + "/" + shard.name, header_bytes);
   if (!mapped) {
     shard.findings.push_back({"FILE_UNREADABLE", FindingLevel::kError, FindingKind::kMalformed, shard.name,
                               mapped.error().message, "check the file's permissions"});
@@ -40,7 +40,9 @@ void read_shard(const std::string& folder, HeaderListReader& reader, ShardHeader
   shard.mapping = std::move(*mapped);
   shard.is_mapped = true;
   shard.first = reader.num_tensors();
-  shard.is_readable = reader.read({shard.mapping.bytes(), shard.name, {}, &shard.mapping}, shard.findings);
+  shard.is_readable = reader.read({shard.mapping.bytes(), shard.name,
+                                    static_cast<std::int64_t>(shard.mapping.file_bytes()), &shard.mapping},
+                                   shard.findings);
   shard.count = reader.num_tensors() - shard.first;
 }
 

@@ -39,9 +39,12 @@ std::string StoredArtifact::path_of(const File& file) const {
 }
 
 std::vector<std::string> StoredArtifact::cut_files() const {
+  const std::lock_guard lock(mutex_);
   std::vector<std::string> paths;
   for (const auto& [file, mapping] : parts_.mappings)
-    if (mapping.was_cut()) paths.push_back(parts_.files[static_cast<std::size_t>(file)].path);
+    if (const auto whole = whole_.find(file);
+        mapping.was_cut() || (whole != whole_.end() && whole->second.was_cut()))
+      paths.push_back(parts_.files[static_cast<std::size_t>(file)].path);
   return paths;
 }
 
@@ -52,7 +55,9 @@ std::vector<int> StoredArtifact::weights_files() const {
 }
 
 void StoredArtifact::release(std::span<const std::byte> part) const {
+  const std::lock_guard lock(mutex_);
   for (const auto& [_, mapping] : parts_.mappings) mapping.release(part);
+  for (const auto& [_, mapping] : whole_) mapping.release(part);
 }
 
 const StoredArtifact::ReadJson& StoredArtifact::read_json(std::string_view name) const {
@@ -94,12 +99,24 @@ Result<std::string> StoredArtifact::text_file(std::string_view name) const {
   return read_file(parts_.folder + "/" + std::string(name), kMaxSmallFile);
 }
 
+// Null when the file is absent.
+Result<const MappedFile*> StoredArtifact::mapped(int file) const {
+  const auto opened = parts_.mappings.find(file);
+  if (opened == parts_.mappings.end()) return nullptr;
+  if (opened->second.bytes().size() == opened->second.file_bytes()) return &opened->second;
+  const std::lock_guard lock(mutex_);
+  if (const auto known = whole_.find(file); known != whole_.end()) return &known->second;
+  PLIMSOLL_TRY(MappedFile whole,
+               opened->second.open_whole(path_of(parts_.files[static_cast<std::size_t>(file)])));
+  return &whole_.emplace(file, std::move(whole)).first->second;
+}
+
 Result<std::span<const std::byte>> StoredArtifact::data(const Tensor& tensor) const {
-  const auto mapping = parts_.mappings.find(tensor.file);
-  if (mapping == parts_.mappings.end())
+  PLIMSOLL_TRY(const MappedFile* file, mapped(tensor.file));
+  if (!file)
     return fail(ErrorCode::kMalformed, fmt::format("reading tensor {}: its file is absent", tensor.name),
                 parts_.root);
-  const auto bytes = mapping->second.bytes();
+  const auto bytes = file->bytes();
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (tensor.offset_bytes < 0 || tensor.bytes < 0 || tensor.offset_bytes > size ||
       tensor.bytes > size - tensor.offset_bytes)

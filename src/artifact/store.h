@@ -24,7 +24,7 @@ struct ArtifactParts {
   std::string folder;  // where files() are; empty for a lone file, which is `root` itself
   std::string commit;
   std::vector<File> files;
-  std::map<int, MappedFile> mappings;  // by index into files; weights files only
+  std::map<int, MappedFile> mappings;  // by index into files; weights files only, of some their headers alone
   std::vector<Tensor> tensors;
   NameTable names;                    // of tensors, by their place in the list; TensorMerge keeps it
   std::list<std::string> held_texts;  // names that are not views into a mapping
@@ -63,9 +63,11 @@ class StoredArtifact final : public Artifact {
     std::optional<Error> error;
   };
   const ReadJson& read_json(std::string_view name) const;
+  Result<const MappedFile*> mapped(int file) const;
 
   const ArtifactParts parts_;
-  mutable std::mutex mutex_;  // guards json_files_
+  mutable std::mutex mutex_;  // guards the two below
+  mutable std::map<int, MappedFile> whole_;  // files whose headers alone were mapped first
   mutable std::map<std::string, std::unique_ptr<ReadJson>, std::less<>> json_files_;
 };
 

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -25,8 +27,8 @@ struct Descriptor {
   }
 };
 
-// Opens a regular file and tells its size. O_NONBLOCK so that a named pipe in a model folder cannot hang us.
-Result<std::int64_t> open_regular(const std::string& path, Descriptor& file) {
+// Opens a regular file. O_NONBLOCK so that a named pipe in a model folder cannot hang us.
+Result<struct stat> open_regular(const std::string& path, Descriptor& file) {
   file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file.fd < 0)
     return fail(ErrorCode::kMalformed, std::string("cannot open the file: ") + std::strerror(errno), path);
@@ -37,7 +39,21 @@ Result<std::int64_t> open_regular(const std::string& path, Descriptor& file) {
   if (!S_ISREG(status.st_mode))
     return fail(ErrorCode::kMalformed, "expected a regular file, found something else", path);
   log_debug("reading " + path + ", " + std::to_string(status.st_size) + " bytes");
-  return static_cast<std::int64_t>(status.st_size);
+  return status;
+}
+
+// The first `size` bytes; less of a shorter file.
+Result<std::size_t> read_first(int fd, char* to, std::size_t size, const std::string& path) {
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = ::pread(fd, to + done, size - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return fail(ErrorCode::kMalformed, std::string("cannot read the file: ") + std::strerror(errno), path);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
 }
 
 tl::unexpected<Error> cannot_write(const char* what, const std::string& reason, const std::string& path) {
@@ -79,27 +95,47 @@ Status write_new(const std::string& path, const struct stat* replaced, std::stri
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
+  return open_beginning(path, [](std::span<const std::byte>, std::size_t file_bytes) { return file_bytes; });
+}
+
+Result<MappedFile> MappedFile::open_beginning(const std::string& path, BytesWanted wanted) {
   Descriptor file;
-  PLIMSOLL_TRY(const std::int64_t size, open_regular(path, file));
+  PLIMSOLL_TRY(const struct stat status, open_regular(path, file));
   MappedFile mapped;
+  mapped.identity_ = {static_cast<std::size_t>(status.st_size), status.st_dev, status.st_ino,
+                      status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+  std::array<char, 8> first{};
+  PLIMSOLL_TRY(const std::size_t num_first, read_first(file.fd, first.data(), first.size(), path));
+  const std::size_t size = std::min(wanted(std::as_bytes(std::span(first).first(num_first)), mapped.file_bytes()),
+                                    mapped.file_bytes());
   if (size == 0) return mapped;
-  void* data = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_PRIVATE, file.fd, 0);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED)
     return fail(ErrorCode::kMalformed, std::string("cannot map the file: ") + std::strerror(errno), path);
   mapped.data_ = static_cast<const std::byte*>(data);
-  mapped.size_ = static_cast<std::size_t>(size);
-  mapped.watch_ = watch_mapping(data, mapped.size_);
+  mapped.size_ = size;
+  mapped.watch_ = watch_mapping(data, size);
   return mapped;
+}
+
+Result<MappedFile> MappedFile::open_whole(const std::string& path) const {
+  PLIMSOLL_TRY(MappedFile whole, open(path));
+  if (whole.identity_ != identity_)
+    return fail(ErrorCode::kMalformed, "the file was changed, or another was put in its place, since it was opened",
+                path, "start again when nothing writes to the model any more");
+  return whole;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
+      identity_(other.identity_),
       watch_(std::exchange(other.watch_, -1)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(identity_, other.identity_);
   std::swap(watch_, other.watch_);
   return *this;
 }
@@ -129,7 +165,8 @@ void MappedFile::release(std::span<const std::byte> part) const {
 
 Result<std::string> read_file(const std::string& path, std::int64_t max_bytes) {
   Descriptor file;
-  PLIMSOLL_TRY(const std::int64_t size, open_regular(path, file));
+  PLIMSOLL_TRY(const struct stat status, open_regular(path, file));
+  const auto size = static_cast<std::int64_t>(status.st_size);
   if (size > max_bytes)
     return fail(ErrorCode::kMalformed,
                 "file has " + std::to_string(size) + " bytes, at most " + std::to_string(max_bytes) +
@@ -139,15 +176,7 @@ Result<std::string> read_file(const std::string& path, std::int64_t max_bytes) {
   std::string content;
   content.reserve(static_cast<std::size_t>(size) + kSlack);
   content.resize(static_cast<std::size_t>(size));
-  std::size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t got = ::read(file.fd, content.data() + done, content.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      return fail(ErrorCode::kMalformed, std::string("cannot read the file: ") + std::strerror(errno), path);
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
+  PLIMSOLL_TRY(const std::size_t done, read_first(file.fd, content.data(), content.size(), path));
   content.resize(done);
   return content;
 }

@@ -2,10 +2,14 @@
 #include "model/tensor_kinds.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
+#include <utility>
 
+#include "base/thread_pool.h"
 #include "base/units.h"
 
 namespace plimsoll::model {
@@ -38,9 +42,25 @@ std::int64_t number_of(std::string_view digits) {
 std::size_t common_prefix(std::string_view a, std::string_view b) {
   const std::size_t end = std::min(a.size(), b.size());
   std::size_t at = 0;
-  while (at + 8 <= end && load_up_to_8(a.data() + at, 8) == load_up_to_8(b.data() + at, 8)) at += 8;
+  for (; at + 8 <= end; at += 8) {
+    const std::uint64_t other = load_up_to_8(a.data() + at, 8) ^ load_up_to_8(b.data() + at, 8);
+    if (other == 0) continue;
+    if constexpr (std::endian::native == std::endian::little)
+      return at + static_cast<std::size_t>(std::countr_zero(other)) / 8;
+    break;
+  }
   while (at < end && a[at] == b[at]) ++at;
   return at;
+}
+
+// npos where no segment of the name is a number.
+std::size_t first_number_place(std::string_view name) {
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    if (is_number(name.substr(begin, end - begin))) return begin;
+    begin = end + 1;
+  }
+  return std::string_view::npos;
 }
 
 std::uint64_t seed() {
@@ -51,63 +71,65 @@ std::uint64_t seed() {
   return value;
 }
 
-// Hashes names without their numbers. A name shares its first segments with the one before it as a rule, so
-// the state after each segment is kept and only the rest is looked at.
-class NameScanner {
- public:
-  struct State {
-    std::size_t begin = 0;  // of the segment to come
-    std::uint64_t hash = 0;
-    std::int64_t first_number = -1;
-  };
-
-  State scan(std::string_view name) {
-    const std::size_t shared = common_prefix(name, last_);
-    while (states_.size() > 1 && states_.back().begin > shared) states_.pop_back();
-    last_ = name;
-    State state = states_.back();
-    while (state.begin <= name.size()) {
-      const std::size_t end = std::min(name.find('.', state.begin), name.size());
-      add_segment(name.substr(state.begin, end - state.begin), state);
-      state.begin = end + 1;
-      if (end < name.size()) states_.push_back(state);
-    }
-    return state;
-  }
-
- private:
-  static void add_segment(std::string_view segment, State& state) {
+// Of a name without its numbers. Begins at a number of this process, so that no file can hold names that were
+// made to collide.
+std::uint64_t pattern_hash(std::string_view name) {
+  std::uint64_t hash = seed();
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    const std::string_view segment = name.substr(begin, end - begin);
+    begin = end + 1;
     if (is_number(segment)) {
-      if (state.first_number < 0) state.first_number = number_of(segment);
-      state.hash = mix(state.hash, '*');
-      return;
+      hash = mix(hash, '*');
+      continue;
     }
     for (std::size_t at = 0; at < segment.size(); at += 8)
-      state.hash = mix(state.hash, load_up_to_8(segment.data() + at, segment.size() - at));
-    state.hash = mix(state.hash, segment.size());
+      hash = mix(hash, load_up_to_8(segment.data() + at, segment.size() - at));
+    hash = mix(hash, segment.size());
   }
+  return hash;
+}
 
-  std::string_view last_;
-  // Hashes begin at a number of this process, so that no file can hold names that were made to collide.
-  std::vector<State> states_{State{0, seed(), -1}};
-};
-
-// Open addressing over the hash of pattern, dtype and shape.
-class KindTable {
+// Counts the kinds of neighbouring tensors. Files repeat themselves: after one kind there comes the one that
+// came after it the last time, as a rule. Else open addressing over the hash of pattern, dtype and shape.
+class KindCounter {
  public:
-  explicit KindTable(TensorKinds& result) : result_(result), slots_(64) {}
+  explicit KindCounter(std::span<const artifact::Tensor> tensors) : tensors_(tensors), slots_(64) {}
 
-  std::uint32_t index_of(const artifact::Tensor& tensor, std::uint64_t hash, std::size_t position) {
-    hash = mix(hash, static_cast<std::uint64_t>(tensor.dtype) + 1);
-    for (const std::int64_t dimension : tensor.shape) hash = mix(hash, static_cast<std::uint64_t>(dimension));
-    for (std::size_t at = hash;; ++at) {
-      Slot& slot = slots_[at & (slots_.size() - 1)];
-      if (slot.kind == kFree) return add(tensor, hash, position);
-      if (slot.hash != hash || !is_kind_of(slot.kind, tensor)) continue;
-      names_[slot.kind] = tensor.name;
-      return slot.kind;
+  void count(std::size_t begin, std::size_t end) {
+    result_.kind_of.reserve(end - begin);
+    for (std::size_t position = begin; position < end; ++position) {
+      const std::uint32_t index = next_kind(position);
+      result_.kind_of.push_back(index);
+      TensorKind& kind = result_.kinds[index];
+      kind.count += 1;
+      kind.bytes = capped_sum(kind.bytes, tensors_[position].bytes);
+      const std::int64_t number = first_number(index);
+      if (kind.runs.empty() || kind.runs.back().number != number) kind.runs.push_back({number, 0});
+      kind.runs.back().count += 1;
     }
   }
+
+  /// What `later` counted, which are the tensors behind those that were counted here.
+  void append(const TensorKinds& later) {
+    std::vector<std::uint32_t> here;
+    here.reserve(later.kinds.size());
+    for (const TensorKind& other : later.kinds) {
+      here.push_back(look_up(other.first));
+      TensorKind& kind = result_.kinds[here.back()];
+      kind.count += other.count;
+      kind.bytes = capped_sum(kind.bytes, other.bytes);
+      std::span<const NumberRun> runs = other.runs;
+      if (!kind.runs.empty() && kind.runs.back().number == runs.front().number) {
+        kind.runs.back().count += runs.front().count;
+        runs = runs.subspan(1);
+      }
+      kind.runs.insert(kind.runs.end(), runs.begin(), runs.end());
+    }
+    for (const std::uint32_t index : later.kind_of) result_.kind_of.push_back(here[index]);
+  }
+
+  TensorKinds take() { return std::move(result_); }
 
  private:
   static constexpr std::uint32_t kFree = 0xffffffff;
@@ -116,14 +138,47 @@ class KindTable {
     std::uint32_t kind = kFree;
   };
 
-  bool is_kind_of(std::uint32_t kind, const artifact::Tensor& tensor) const {
-    const TensorKind& known = result_.kinds[kind];
-    return known.dtype == tensor.dtype && have_one_pattern(tensor.name, names_[kind]) &&
-           std::equal(known.shape.begin(), known.shape.end(), tensor.shape.begin(), tensor.shape.end());
+  std::uint32_t next_kind(std::size_t position) {
+    const artifact::Tensor& tensor = tensors_[position];
+    std::uint32_t index = last_ == kFree ? kFree : next_[last_];
+    if (index == kFree || !is_kind_of(index, tensor)) {
+      index = look_up(position);
+      if (last_ != kFree) next_[last_] = index;
+    }
+    names_[index] = tensor.name;
+    last_ = index;
+    return index;
   }
 
-  std::uint32_t add(const artifact::Tensor& tensor, std::uint64_t hash, std::size_t position) {
+  // In the name of the last tensor of the kind; -1 without any.
+  std::int64_t first_number(std::uint32_t kind) const {
+    const std::string_view name = names_[kind];
+    const std::size_t at = number_at_[kind];
+    if (at == std::string_view::npos) return -1;
+    return number_of(name.substr(at, std::min(name.find('.', at), name.size()) - at));
+  }
+
+  std::uint32_t look_up(std::size_t position) {
+    const artifact::Tensor& tensor = tensors_[position];
+    std::uint64_t hash = mix(pattern_hash(tensor.name), static_cast<std::uint64_t>(tensor.dtype) + 1);
+    for (const std::int64_t dimension : tensor.shape) hash = mix(hash, static_cast<std::uint64_t>(dimension));
+    for (std::size_t at = hash;; ++at) {
+      const Slot& slot = slots_[at & (slots_.size() - 1)];
+      if (slot.kind == kFree) return add(position, hash);
+      if (slot.hash == hash && is_kind_of(slot.kind, tensor)) return slot.kind;
+    }
+  }
+
+  bool is_kind_of(std::uint32_t kind, const artifact::Tensor& tensor) const {
+    const TensorKind& known = result_.kinds[kind];
+    return known.dtype == tensor.dtype &&
+           std::equal(known.shape.begin(), known.shape.end(), tensor.shape.begin(), tensor.shape.end()) &&
+           have_one_pattern(tensor.name, names_[kind]);
+  }
+
+  std::uint32_t add(std::size_t position, std::uint64_t hash) {
     if ((result_.kinds.size() + 1) * 2 > slots_.size()) grow();
+    const artifact::Tensor& tensor = tensors_[position];
     TensorKind kind;
     kind.pattern = name_pattern(tensor.name);
     kind.dtype = tensor.dtype;
@@ -134,6 +189,8 @@ class KindTable {
     const auto index = static_cast<std::uint32_t>(result_.kinds.size());
     result_.kinds.push_back(std::move(kind));
     names_.push_back(tensor.name);
+    next_.push_back(kFree);
+    number_at_.push_back(first_number_place(tensor.name));
     place(hash, index);
     return index;
   }
@@ -151,8 +208,12 @@ class KindTable {
       if (slot.kind != kFree) place(slot.hash, slot.kind);
   }
 
-  TensorKinds& result_;
+  std::span<const artifact::Tensor> tensors_;
+  TensorKinds result_;
+  std::uint32_t last_ = kFree;           // kind of the tensor before
   std::vector<std::string_view> names_;  // the latest of each kind: the next one differs in a number
+  std::vector<std::uint32_t> next_;      // the kind that came behind this one the last time
+  std::vector<std::size_t> number_at_;   // where the first number of its names begins, for all of them alike
   std::vector<Slot> slots_;              // a power of two of them, at most half in use
 };
 
@@ -198,23 +259,19 @@ std::string name_pattern(std::string_view name) {
 }
 
 TensorKinds tensor_kinds(const artifact::Artifact& artifact) {
-  const auto& tensors = artifact.tensors();
-  TensorKinds result;
-  result.kind_of.reserve(tensors.size());
-  NameScanner scanner;
-  KindTable table(result);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto state = scanner.scan(tensors[i].name);
-    const std::uint32_t index = table.index_of(tensors[i], state.hash, i);
-    result.kind_of.push_back(index);
-    TensorKind& kind = result.kinds[index];
-    kind.count += 1;
-    kind.bytes = capped_sum(kind.bytes, tensors[i].bytes);
-    if (kind.runs.empty() || kind.runs.back().number != state.first_number)
-      kind.runs.push_back({state.first_number, 0});
-    kind.runs.back().count += 1;
+  constexpr std::size_t kWorthAThread = 16'384;  // tensors that take as long as a thread to start
+  const std::span<const artifact::Tensor> tensors = artifact.tensors();
+  KindCounter first(tensors), second(tensors);
+  if (tensors.size() < kWorthAThread) {
+    first.count(0, tensors.size());
+    return first.take();
   }
-  return result;
+  const std::size_t middle = tensors.size() / 2;
+  ThreadPool(2).run(2, [&](std::int64_t half, int) {
+    half == 0 ? first.count(0, middle) : second.count(middle, tensors.size());
+  });
+  first.append(second.take());
+  return first.take();
 }
 
 }  // namespace plimsoll::model
