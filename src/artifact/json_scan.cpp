@@ -28,7 +28,7 @@ constexpr std::uint64_t zero_bytes(std::uint64_t word) {
 }
 
 constexpr std::array<std::int64_t, 9> kPowerOfTen{1,       10,        100,        1'000,      10'000,
-                                                 100'000, 1'000'000, 10'000'000, 100'000'000};
+                                                  100'000, 1'000'000, 10'000'000, 100'000'000};
 
 // How many of the eight characters of a little-endian `word` are digits before the first that is none.
 std::size_t leading_digits(std::uint64_t word) {

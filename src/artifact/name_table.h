@@ -50,12 +50,13 @@ class NameTable {
   /// that one is returned, and nothing changes.
   template <class IsSame>
   std::optional<std::uint32_t> insert(std::uint64_t hash, std::uint32_t number, const IsSame& is_same) {
+    PLIMSOLL_CHECK(number < mask_, "a number for which the table has no bits");
     std::size_t at = hash & mask_;
-    for (; slots_[at].number != kFree; at = (at + 1) & mask_)
-      if (slots_[at].tag == tag_of(hash) && is_same(slots_[at].number)) return slots_[at].number;
+    for (; slots_[at] != kFree; at = (at + 1) & mask_)
+      if (has_tag_of(slots_[at], hash) && is_same(number_in(slots_[at]))) return number_in(slots_[at]);
     ++num_names_;
     PLIMSOLL_CHECK(num_names_ < slots_.size(), "a full table has no end of a search");
-    slots_[at] = {tag_of(hash), number};
+    slots_[at] = (static_cast<std::uint32_t>(hash >> 32) & ~mask_) | number;
     return std::nullopt;
   }
   /// The place of a hash will be looked at soon.
@@ -64,20 +65,21 @@ class NameTable {
   template <class IsSame>
   std::optional<std::uint32_t> find(std::uint64_t hash, const IsSame& is_same) const {
     if (slots_.empty()) return std::nullopt;
-    for (std::size_t at = hash & mask_; slots_[at].number != kFree; at = (at + 1) & mask_)
-      if (slots_[at].tag == tag_of(hash) && is_same(slots_[at].number)) return slots_[at].number;
+    for (std::size_t at = hash & mask_; slots_[at] != kFree; at = (at + 1) & mask_)
+      if (has_tag_of(slots_[at], hash) && is_same(number_in(slots_[at]))) return number_in(slots_[at]);
     return std::nullopt;
   }
 
  private:
+  // A number below mask_ in the low bits and as many of the hash's as are left.
   static constexpr std::uint32_t kFree = UINT32_MAX;
-  struct Slot {
-    std::uint32_t tag = 0, number = kFree;
-  };
-  static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
+  bool has_tag_of(std::uint32_t slot, std::uint64_t hash) const {
+    return ((slot ^ static_cast<std::uint32_t>(hash >> 32)) & ~mask_) == 0;
+  }
+  std::uint32_t number_in(std::uint32_t slot) const { return slot & mask_; }
 
-  std::vector<Slot> slots_;  // a power of two, at most half full
-  std::size_t mask_ = 0;
+  std::vector<std::uint32_t> slots_;  // a power of two of them, at most half full
+  std::uint32_t mask_ = 0;
   std::size_t num_names_ = 0;
 };
 

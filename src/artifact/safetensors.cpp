@@ -37,7 +37,8 @@ constexpr std::size_t kUtf8Window = std::size_t{1} << 20;
 // The length of the header; at least 8 bytes must be given.
 std::uint64_t stated_length(std::span<const std::byte> bytes) {
   std::uint64_t length = 0;
-  for (std::size_t i = kLengthField; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  for (std::size_t i = kLengthField; i-- > 0;)
+    length = length << 8 | std::to_integer<std::uint64_t>(bytes[i]);
   return length;
 }
 

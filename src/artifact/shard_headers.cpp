@@ -41,8 +41,8 @@ void read_shard(const std::string& folder, HeaderListReader& reader, ShardHeader
   shard.is_mapped = true;
   shard.first = reader.num_tensors();
   shard.is_readable = reader.read({shard.mapping.bytes(), shard.name,
-                                    static_cast<std::int64_t>(shard.mapping.file_bytes()), &shard.mapping},
-                                   shard.findings);
+                                   static_cast<std::int64_t>(shard.mapping.file_bytes()), &shard.mapping},
+                                  shard.findings);
   shard.count = reader.num_tensors() - shard.first;
 }
 

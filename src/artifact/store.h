@@ -66,7 +66,7 @@ class StoredArtifact final : public Artifact {
   Result<const MappedFile*> mapped(int file) const;
 
   const ArtifactParts parts_;
-  mutable std::mutex mutex_;  // guards the two below
+  mutable std::mutex mutex_;                 // guards the two below
   mutable std::map<int, MappedFile> whole_;  // files whose headers alone were mapped first
   mutable std::map<std::string, std::unique_ptr<ReadJson>, std::less<>> json_files_;
 };

@@ -106,8 +106,8 @@ Result<MappedFile> MappedFile::open_beginning(const std::string& path, BytesWant
                       status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
   std::array<char, 8> first{};
   PLIMSOLL_TRY(const std::size_t num_first, read_first(file.fd, first.data(), first.size(), path));
-  const std::size_t size = std::min(wanted(std::as_bytes(std::span(first).first(num_first)), mapped.file_bytes()),
-                                    mapped.file_bytes());
+  const std::size_t size = std::min(
+      wanted(std::as_bytes(std::span(first).first(num_first)), mapped.file_bytes()), mapped.file_bytes());
   if (size == 0) return mapped;
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED)
@@ -121,8 +121,9 @@ Result<MappedFile> MappedFile::open_beginning(const std::string& path, BytesWant
 Result<MappedFile> MappedFile::open_whole(const std::string& path) const {
   PLIMSOLL_TRY(MappedFile whole, open(path));
   if (whole.identity_ != identity_)
-    return fail(ErrorCode::kMalformed, "the file was changed, or another was put in its place, since it was opened",
-                path, "start again when nothing writes to the model any more");
+    return fail(ErrorCode::kMalformed,
+                "the file was changed, or another was put in its place, since it was opened", path,
+                "start again when nothing writes to the model any more");
   return whole;
 }
 

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -127,15 +130,26 @@ std::optional<Error> empty_value(const CLI::App& command) {
   return std::nullopt;
 }
 
+// The one that is asked for, or all of them: a millisecond goes into their flags.
+std::vector<Verb> add_verbs(CLI::App& app, std::string_view asked) {
+  constexpr std::pair<std::string_view, Verb (*)(CLI::App&)> kVerbs[] = {
+      {"demo", add_demo},       {"generate", add_generate}, {"serve", add_serve},
+      {"inspect", add_inspect}, {"pull", add_pull},         {"plan", add_plan},
+      {"verify", add_verify},   {"bench", add_bench},       {"tokens", add_tokens},
+  };
+  const bool is_known = std::any_of(std::begin(kVerbs), std::end(kVerbs),
+                                    [&](const auto& verb) { return verb.first == asked; });
+  std::vector<Verb> verbs;
+  for (const auto& [name, add] : kVerbs)
+    if (!is_known || name == asked) verbs.push_back(add(app));
+  return verbs;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("plimsoll: from a folder of numbers to served, measured tokens without surprises", "plimsoll");
   app.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
   app.require_subcommand(1);
-  std::vector<Verb> verbs;
-  const std::vector<Verb (*)(CLI::App&)> adders = {
-      add_demo, add_generate, add_serve, add_inspect, add_pull, add_plan, add_verify, add_bench, add_tokens,
-  };
-  for (const auto& add : adders) verbs.push_back(add(app));
+  const std::vector<Verb> verbs = add_verbs(app, argc > 1 ? argv[1] : "");
   if (const auto error = unknown_verb(verbs, argc, argv)) return report_error({}, *error);
   try {
     app.parse(argc, argv);

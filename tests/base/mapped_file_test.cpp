@@ -103,6 +103,30 @@ TEST_F(Folder, WhatCannotBeReadOrWrittenIsAnError) {
   EXPECT_TRUE(MappedFile::open(at("empty"))->bytes().empty());
 }
 
+// A beginning is as long as its first bytes say, and the whole comes from the same file or not at all.
+TEST_F(Folder, TheBeginningOfAFileAndThenTheWhole) {
+  ASSERT_TRUE(write_file(at("weights"), std::string("\x10") + std::string(99, 'x')));
+  ASSERT_TRUE(write_file(at("short"), "ab"));
+  const auto by_first = [](std::span<const std::byte> first, std::size_t file_bytes) {
+    return first.size() < 8 ? file_bytes : std::to_integer<std::size_t>(first[0]);
+  };
+  const auto short_file = MappedFile::open_beginning(at("short"), by_first);
+  ASSERT_TRUE(short_file);
+  EXPECT_EQ(short_file->bytes().size(), 2U);
+  const auto beyond = MappedFile::open_beginning(
+      at("short"), [](std::span<const std::byte>, std::size_t file_bytes) { return file_bytes + 5; });
+  EXPECT_EQ(beyond->bytes().size(), 2U);
+  const auto beginning = MappedFile::open_beginning(at("weights"), by_first);
+  ASSERT_TRUE(beginning);
+  EXPECT_EQ(beginning->bytes().size(), 16U);
+  EXPECT_EQ(beginning->file_bytes(), 100U);
+  const auto whole = beginning->open_whole(at("weights"));
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->bytes().size(), 100U);
+  ASSERT_TRUE(write_file(at("weights"), std::string(100, 'y')));  // a file of the same size in its place
+  EXPECT_EQ(beginning->open_whole(at("weights")).error().code, ErrorCode::kMalformed);
+}
+
 void leave_with_seven(int) {
   ::_exit(7);
 }
