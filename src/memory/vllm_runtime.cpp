@@ -50,8 +50,10 @@ Bytes of_double(double bytes) {
 }
 
 // Elements beside the model's width that one token takes in a feed-forward.
-std::int64_t inner_elements(const model::Ffn& ffn, int hidden, int ranks, bool is_expert_parallel,
+std::int64_t inner_elements(const model::Ffn& ffn, int hidden, const VllmRuntimeSettings& settings,
                             double inner_vectors) {
+  const int ranks = std::max(1, settings.tensor_parallel);
+  const std::int64_t expert_ranks = capped_product(ranks, std::max(1, settings.data_parallel));
   const auto share = [&](std::int64_t width) { return (width + ranks - 1) / ranks; };
   const auto times = [](double factor, std::int64_t width) {
     return static_cast<std::int64_t>(factor * static_cast<double>(width));
@@ -60,8 +62,8 @@ std::int64_t inner_elements(const model::Ffn& ffn, int hidden, int ranks, bool i
   if (ffn.kind == model::FfnKind::kDense) elements = times(inner_vectors, share(ffn.intermediate_size));
   if (ffn.kind != model::FfnKind::kMoe) return elements;
   // Gate and up of every expert that a token takes, then its output at full width in the same place.
-  const std::int64_t inner =
-      is_expert_parallel ? ffn.expert_intermediate_size : share(ffn.expert_intermediate_size);
+  const std::int64_t width = ffn.expert_intermediate_size;
+  const std::int64_t inner = settings.is_expert_parallel ? width : (width + expert_ranks - 1) / expert_ranks;
   elements = capped_product(ffn.experts_per_token, std::max<std::int64_t>(2 * inner, hidden) + inner);
   return capped_sum(elements, times(inner_vectors, share(ffn.shared_intermediate_size)));
 }
@@ -88,8 +90,7 @@ VllmRuntime vllm_runtime(const model::ModelSpec& spec, const VllmRuntimeSettings
   std::int64_t inner = 0;
   bool has_experts = false;
   for (const model::Layer& layer : spec.layers) {
-    inner = std::max(inner, inner_elements(layer.ffn, spec.hidden_size, ranks, settings.is_expert_parallel,
-                                           fit.inner_vectors));
+    inner = std::max(inner, inner_elements(layer.ffn, spec.hidden_size, settings, fit.inner_vectors));
     has_experts |= layer.ffn.kind == model::FfnKind::kMoe;
   }
   const double token = fit.hidden_vectors * spec.hidden_size + static_cast<double>(inner);
@@ -99,7 +100,7 @@ VllmRuntime vllm_runtime(const model::ModelSpec& spec, const VllmRuntimeSettings
   runtime.forward =
       of_double(static_cast<double>(settings.batch.tokens) * token * static_cast<double>(width));
   runtime.sampler = of_double(fit.sampler_copies * logits * 4.0);
-  const bool is_alone = ranks == 1;
+  const bool is_alone = ranks == 1 && (settings.data_parallel == 1 || !has_experts);
   runtime.non_torch = of_mib(is_alone ? fit.one_gpu_mib : fit.many_gpus_mib);
   if (settings.has_drafts) runtime.drafts = of_mib(fit.drafts_mib);
   if (rules.budgets_graphs && !settings.is_eager) runtime.graphs = of_mib(fit.graphs_mib);

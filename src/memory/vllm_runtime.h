@@ -37,6 +37,7 @@ struct VllmRuntimeSettings {
   VllmBatch batch;
   int tensor_parallel = 1;
   int pipeline_parallel = 1;
+  int data_parallel = 1;       // copies of the model; they share their experts
   DType dtype = DType::kBF16;  // of activations
   bool is_eager = false;       // --enforce-eager: no graphs
   bool is_expert_parallel = false;

@@ -120,6 +120,8 @@ class RankWeights {
 
  private:
   std::int64_t ranks() const { return settings_.tensor_parallel; }
+  // Experts are split over all copies of the model, whether by slices or whole.
+  std::int64_t expert_ranks() const { return ranks() * settings_.data_parallel; }
 
   // The embedding is on the first stage, what follows the last layer on the last; a tied head is on both.
   bool is_here(const model::Weight& weight) const {
@@ -165,7 +167,7 @@ class RankWeights {
   double padding_of(const model::Weight& weight) const {
     const auto place = static_cast<std::size_t>(weight.layer);
     if (place >= spec_.layers.size() || settings_.is_expert_parallel) return 1;
-    const std::int64_t inner = spec_.layers[place].ffn.expert_intermediate_size / ranks();
+    const std::int64_t inner = spec_.layers[place].ffn.expert_intermediate_size / expert_ranks();
     const auto grown = [](std::int64_t width, std::int64_t step) {
       return static_cast<double>((width + step - 1) / step * step) / static_cast<double>(width);
     };
@@ -192,15 +194,17 @@ class RankWeights {
     std::int64_t one = 1;
     for (const std::int64_t size : weight.shape) one *= size;  // bounded by read_spec, copies too
     std::int64_t copies = weight.copies;
-    if (weight.group == model::WeightGroup::kExperts && settings_.is_expert_parallel) {
-      PLIMSOLL_TRY(copies, divided(copies, "experts"));
+    const bool is_expert = weight.group == model::WeightGroup::kExperts;
+    if (is_expert && settings_.is_expert_parallel) {
+      PLIMSOLL_TRY(copies, spread(copies));
       return one * copies;
     }
     switch (split_of(weight, name)) {
       case Split::kWhole:
         return one * copies;
       case Split::kEven: {
-        PLIMSOLL_TRY(const std::int64_t part, divided(one, weight.hf_name));
+        PLIMSOLL_TRY(const std::int64_t part,
+                     divided(one, weight.hf_name, is_expert ? expert_ranks() : ranks()));
         return part * copies;
       }
       case Split::kVocabulary: {
@@ -240,11 +244,24 @@ class RankWeights {
   }
 
   Result<std::int64_t> divided(std::int64_t amount, std::string_view what) const {
-    if (amount % ranks() == 0) return amount / ranks();
+    return divided(amount, what, ranks());
+  }
+
+  static Result<std::int64_t> divided(std::int64_t amount, std::string_view what, std::int64_t ranks) {
+    if (amount % ranks == 0) return amount / ranks;
     return fail(ErrorCode::kNo,
                 std::string(what) + ": " + std::to_string(amount) + " cannot be split over " +
-                    std::to_string(ranks()) + " ranks",
+                    std::to_string(ranks) + " ranks",
                 "--tensor-parallel-size", "choose a size that divides it");
+  }
+
+  // The first ranks take what is left over.
+  Result<std::int64_t> spread(std::int64_t experts) const {
+    const std::int64_t ranks = expert_ranks();
+    if (experts >= ranks) return (experts + ranks - 1) / ranks;
+    return fail(ErrorCode::kNo,
+                std::to_string(experts) + " experts are fewer than " + std::to_string(ranks) + " ranks",
+                "--enable-expert-parallel", "choose fewer ranks");
   }
 
   const model::ModelSpec& spec_;
@@ -301,8 +318,8 @@ Result<Bytes> vllm_buffers(const model::ModelSpec& spec, DType dtype) {
 }
 
 Result<VllmWeights> vllm_weights(const model::ModelSpec& spec, const VllmWeightSettings& settings) {
-  if (settings.tensor_parallel < 1 || settings.num_stages < 1 || settings.stage < 0 ||
-      settings.stage >= settings.num_stages)
+  if (settings.tensor_parallel < 1 || settings.data_parallel < 1 || settings.num_stages < 1 ||
+      settings.stage < 0 || settings.stage >= settings.num_stages)
     return fail(ErrorCode::kUsage, "there must be at least 1 rank and 1 stage", "--tensor-parallel-size",
                 "give 1 or more");
   if (!spec.has_all_weights)

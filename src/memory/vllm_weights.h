@@ -21,6 +21,7 @@ namespace plimsoll::memory {
 struct VllmWeightSettings {
   DType dtype = DType::kBF16;  // of all weights but those that the engine keeps in 32 bit
   int tensor_parallel = 1;
+  int data_parallel = 1;            // copies of the model; they share their experts
   bool is_expert_parallel = false;  // whole experts to ranks, instead of a slice of each
   bool has_prediction_layers = false;
   int stage = 0, num_stages = 1;                      // --pipeline-parallel-size

@@ -59,6 +59,29 @@ TEST(VllmWeights, EveryRowOfTheEnginesOwnClasses) {
   std::cout << rows << " rows\n";
 }
 
+// 128 experts of 30 layers: slices and whole experts are split over all copies; what is left goes to the
+// first ranks.
+TEST(VllmWeights, CopiesShareTheirExperts) {
+  const auto config = read_json_file(config_of("Qwen--Qwen3-30B-A3B"));
+  ASSERT_TRUE(config);
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec);
+  const auto of = [&](int tensor, int data, bool is_expert_parallel) {
+    return vllm_weights(
+        *spec, {.tensor_parallel = tensor, .data_parallel = data, .is_expert_parallel = is_expert_parallel});
+  };
+  const auto one = of(1, 1, false), copies = of(1, 4, false), whole = of(1, 4, true);
+  ASSERT_TRUE(one && copies && whole);
+  EXPECT_EQ(copies->bytes, whole->bytes);
+  std::int64_t experts = 0;
+  for (const auto& weight : spec->weights)
+    if (weight.group == model::WeightGroup::kExperts) experts += weight.elements() * 2;
+  EXPECT_EQ(one->bytes.value - copies->bytes.value, experts / 4 * 3);
+  EXPECT_EQ(of(1, 3, true)->bytes.value - (one->bytes.value - experts), experts / 128 * 43);
+  EXPECT_EQ(of(1, 129, true).error().code, ErrorCode::kNo);
+  EXPECT_EQ(of(1, 0, true).error().code, ErrorCode::kUsage);
+}
+
 TEST(VllmWeights, TheWorkedCase) {
   const testing::WorkedCase page("vllm_weights.md");
   const auto config = read_json_file(config_of("meta-llama--Meta-Llama-3.1-8B"));
