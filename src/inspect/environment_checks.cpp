@@ -4,36 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "artifact/hub/settings.h"
 #include "base/mapped_file.h"
+#include "base/nvidia_smi.h"
 
 namespace plimsoll::inspect {
 namespace {
 
 std::string shown(int capability) {
   return fmt::format("{}.{}", capability / 10, capability % 10);
-}
-
-// What a command prints; empty when it cannot be run. A driver that hangs must not hang us.
-std::string output_of(const char* command) {
-  constexpr std::size_t kMost = std::size_t{64} << 10;
-  std::string text;
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command, "r"), ::pclose);
-  if (!pipe) return text;
-  std::array<char, 4096> buffer;
-  while (text.size() < kMost) {
-    const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe.get());
-    if (size == 0) break;
-    text.append(buffer.data(), size);
-  }
-  return text;
 }
 
 std::optional<Bytes> free_disk_of(const std::string& model) {
@@ -241,9 +224,7 @@ Surroundings surroundings_here(const std::string& model) {
   around.free_disk = free_disk_of(model);
   if (const auto text = read_file("/proc/driver/nvidia/version", 4096))
     around.driver = facts::parse_driver_version(*text);
-  const auto gpus = facts::parse_nvidia_smi(
-      output_of("timeout 10 nvidia-smi --query-gpu=name,memory.total,driver_version,compute_cap "
-                "--format=csv,noheader 2>/dev/null"));
+  const auto gpus = facts::parse_nvidia_smi(nvidia_smi_output());
   if (gpus.empty()) return around;
   around.gpu_name = gpus[0].name;
   around.driver = gpus[0].driver;
