@@ -19,9 +19,10 @@ std::string_view to_string(EngineName name);
 
 struct EngineChoice {
   EngineName name = EngineName::kPlimsoll;
-  std::string version;  // the known version that is used; empty where there is none
-  std::string asked;    // as written behind the @; may be empty
-  Findings findings;    // VERSION_UNKNOWN when `version` is not what was asked
+  std::string version;      // the known version that is used; empty where there is none
+  std::string asked;        // as written behind the @; may be empty
+  bool is_default = false;  // nobody named an engine
+  Findings findings;        // VERSION_UNKNOWN when `version` is not what was asked
 };
 
 /// The leading "1.2.3" of a version as up to four numbers, which compare as releases do; empty when it does

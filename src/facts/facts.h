@@ -4,6 +4,7 @@
 // thread may call.
 #pragma once
 
+#include "facts/attention_kernels.h"   // IWYU pragma: export
 #include "facts/catalogue.h"           // IWYU pragma: export
 #include "facts/compute_capability.h"  // IWYU pragma: export
 #include "facts/engines.h"             // IWYU pragma: export

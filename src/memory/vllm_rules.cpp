@@ -14,18 +14,22 @@ using T = VllmTokens;
 using C = VllmConcurrency;
 using B = VllmBatches;
 
-struct Change {
-  int major, minor, patch;
+struct Step {
+  VllmChange change;
   void (*apply)(VllmRules&);
 };
 
 // What each release changed, oldest first; the fields' own values are those of 0.6.
-constexpr Change kChanges[] = {
-    {0, 6, 0, [](VllmRules&) {}},
-    {0, 8, 0, [](VllmRules& r) { r.batches = B::kNamed; }},
-    {0, 8, 4, [](VllmRules& r) { r.batches = B::kMemory; }},
-    {0, 9, 0, [](VllmRules& r) { r.batches = B::kNotA100; }},
-    {0, 9, 1,
+constexpr Step kSteps[] = {
+    {{0, 6, 0, "one pool of equal layers; no groups"}, [](VllmRules&) {}},
+    {{0, 8, 0, "batches of 8,192 tokens on H100 and H200; 1,024 sequences on all GPUs"},
+     [](VllmRules& r) { r.batches = B::kNamed; }},
+    {{0, 8, 4, "batches of 8,192 tokens and 1,024 sequences on GPUs of 70 GiB and more, 2,048 and 256 below"},
+     [](VllmRules& r) { r.batches = B::kMemory; }},
+    {{0, 9, 0, "A100 takes the batches of small GPUs"}, [](VllmRules& r) { r.batches = B::kNotA100; }},
+    {{0, 9, 1,
+      "layers in groups that share a pool; the memory asked for has to be free at the start, and what others "
+      "hold is no longer taken off"},
      [](VllmRules& r) {
        r.grouping = G::kLeast;
        r.tokens = T::kBlocksOfGroup;
@@ -33,40 +37,59 @@ constexpr Change kChanges[] = {
        r.checks_free_memory = true;
        r.counts_others = false;
      }},
-    {0, 11, 0, [](VllmRules& r) { r.tokens = T::kLeastBlock; }},
-    {0, 12, 0, [](VllmRules& r) { r.grouping = G::kMost125; }},
-    {0, 14, 0,
+    {{0, 11, 0, "tokens of several groups are logged by the smallest block"},
+     [](VllmRules& r) { r.tokens = T::kLeastBlock; }},
+    {{0, 12, 0, "groups as long as the most frequent kind, where that has less than 1.25 times the rarest"},
+     [](VllmRules& r) { r.grouping = G::kMost125; }},
+    {{0, 14, 0, "the budget is rounded up to a whole byte"},
      [](VllmRules& r) {
        r.rounds_budget_up = true;
        r.names_device = true;
      }},
-    {0, 18, 0, [](VllmRules& r) { r.grouping = G::kMost150; }},
-    {0, 20, 0,
+    {{0, 18, 0, "groups as long as the most frequent kind, where that has less than 1.5 times the rarest"},
+     [](VllmRules& r) { r.grouping = G::kMost150; }},
+    {{0, 20, 0,
+      "--gpu-memory-utilization is 0.92 by default, 0.90 before; an estimate for CUDA graphs is taken off "
+      "the "
+      "cache"},
      [](VllmRules& r) {
        r.memory_utilization = 0.92;
        r.budgets_graphs = true;
      }},
-    {0, 21, 0, [](VllmRules& r) { r.tokens = T::kRequests; }},
-    {0, 22, 0, [](VllmRules& r) { r.says_models = false; }},
-    {0, 26, 0,
+    {{0, 21, 0, "the tokens that are logged are the requests of the longest length times that length"},
+     [](VllmRules& r) { r.tokens = T::kRequests; }},
+    {{0, 22, 0, "the refusal reads \"model's\""}, [](VllmRules& r) { r.says_models = false; }},
+    {{0, 26, 0,
+      "windows keep the tokens of every batch under way; prefixes of models with states are cached by "
+      "default"},
      [](VllmRules& r) {
        r.counts_batches_in_flight = true;
        r.caches_prefixes_of_states = true;
      }},
-    {0, 27, 0, [](VllmRules& r) { r.concurrency = C::kBlocks; }},
-    {0, 29, 0, [](VllmRules& r) { r.reserves_null_block = true; }},
-    {0, 30, 0, [](VllmRules& r) { r.batches = B::kLarger; }},
-    {0, 33, 0, [](VllmRules& r) { r.batches = B::kNotUnified; }},
+    {{0, 27, 0, "requests are counted by the blocks of each group"},
+     [](VllmRules& r) { r.concurrency = C::kBlocks; }},
+    {{0, 29, 0, "one block is kept back in the check whether a request fits"},
+     [](VllmRules& r) { r.reserves_null_block = true; }},
+    {{0, 30, 0, "batches of 16,384 tokens on GPUs of 160 GiB and more"},
+     [](VllmRules& r) { r.batches = B::kLarger; }},
+    {{0, 33, 0, "GB10 takes the batches of small GPUs"}, [](VllmRules& r) { r.batches = B::kNotUnified; }},
 };
 
 constexpr auto kRules = [] {
-  std::array<VllmRules, std::size(kChanges)> rows{};
+  std::array<VllmRules, std::size(kSteps)> rows{};
   VllmRules rules;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    kChanges[i].apply(rules);
-    rules.major = kChanges[i].major, rules.minor = kChanges[i].minor, rules.patch = kChanges[i].patch;
+    const VllmChange& change = kSteps[i].change;
+    kSteps[i].apply(rules);
+    rules.major = change.major, rules.minor = change.minor, rules.patch = change.patch;
     rows[i] = rules;
   }
+  return rows;
+}();
+
+constexpr auto kChanges = [] {
+  std::array<VllmChange, std::size(kSteps)> rows{};
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = kSteps[i].change;
   return rows;
 }();
 
@@ -78,6 +101,10 @@ const VllmRules& vllm_rules(std::string_view version) {
   for (auto rules = kRules.rbegin(); rules != kRules.rend(); ++rules)
     if (std::vector{rules->major, rules->minor, rules->patch} <= asked) return *rules;
   return kRules.front();
+}
+
+std::span<const VllmChange> vllm_changes() {
+  return kChanges;
 }
 
 }  // namespace plimsoll::memory

@@ -4,6 +4,7 @@
 // any thread may call. Source: docs/formulas/vllm_kv_cache.md, section 7, and vllm_budget.md.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace plimsoll::memory {
@@ -62,5 +63,14 @@ struct VllmRules {
 /// The rules of `version` ("0.33.0"): of the newest release known that is no newer, the oldest known where
 /// there is none; the newest for an empty or unreadable one.
 const VllmRules& vllm_rules(std::string_view version);
+
+/// What a release changed of them.
+struct VllmChange {
+  int major = 0, minor = 0, patch = 0;
+  std::string_view what;
+};
+
+/// All of them, oldest first.
+std::span<const VllmChange> vllm_changes();
 
 }  // namespace plimsoll::memory

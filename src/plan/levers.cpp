@@ -2,6 +2,7 @@
 // What could be turned: each lever is the same question asked again with one setting changed.
 #include <algorithm>
 
+#include "plan/layout.h"
 #include "plan/rows.h"
 #include "plan/vllm_memory.h"
 
@@ -73,8 +74,13 @@ void add_length(Levers& levers, const Row& row) {
       });
 }
 
+bool can_keep_fp8(const Question& question) {
+  return !question.target || !question.target->gpu ||
+         !kernel_fault(question.model->spec, *question.target->gpu, true);
+}
+
 void add_common(Levers& levers, const Row& row, const Question& question) {
-  if (row.kv_cache_dtype != "fp8")
+  if (row.kv_cache_dtype != "fp8" && can_keep_fp8(question))
     levers.add(lever("kv_cache_dtype", "--kv-cache-dtype", "fp8", "keys and values in 8 bits",
                      "measure the quality of answers first"),
                [](Question& q) { q.settings.kv_cache_dtype = "fp8"; });

@@ -2,6 +2,8 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "model/context_length.h"
 #include "plan/rows.h"
@@ -26,8 +28,16 @@ void read_declared(const Json& config, const std::optional<model::Quantization>&
   model.most_declared = memory::most_checkpoint_bytes(model.spec, declared);
 }
 
+namespace {
+
+bool any_fits(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.fits; });
+}
+
+}  // namespace
+
 bool Plan::fits() const {
-  return is_document_table || std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.fits; });
+  return is_document_table || (any_fits(rows) && (!against || any_fits(against->rows)));
 }
 
 namespace {
@@ -129,6 +139,113 @@ Result<Row> make_row(const Question& question) {
   return make_embedded_row(question);
 }
 
+namespace {
+
+/// Models that cannot be planned, by the reason.
+class LeftOut {
+ public:
+  void add(const std::string& model, const std::string& reason) {
+    auto& models = by_reason_[reason];
+    if (std::find(models.begin(), models.end(), model) == models.end()) models.push_back(model);
+  }
+
+  void report(Findings& findings) const {
+    for (const auto& [reason, models] : by_reason_) {
+      std::string names;
+      for (const std::string& model : models) names += (names.empty() ? "" : ", ") + model;
+      findings.push_back({"MODELS_LEFT_OUT", FindingLevel::kInfo, FindingKind::kUnsupported, "",
+                          reason + ": " + names, "give a folder with the weights of one of them"});
+    }
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> by_reason_;
+};
+
+Result<Against> begin_against(const facts::EngineChoice& engine, const facts::EngineChoice& other) {
+  if (engine.name != facts::EngineName::kVllm || other.name != facts::EngineName::kVllm)
+    return fail(ErrorCode::kUsage, "only releases of vLLM can be held against each other", "--against",
+                "for example --engine vllm@0.19.1 --against vllm@0.33.0");
+  Against against;
+  against.engine = other;
+  against.rules = rules_between(engine.version, other.version);
+  return against;
+}
+
+// As many GPUs as the ranks that the flags ask for, where no number says otherwise.
+std::optional<Target> with_count(std::optional<Target> target, const Settings& settings) {
+  if (target && !target->is_count_given)
+    target->count = std::int64_t{settings.tensor_parallel.value_or(1)} *
+                    settings.pipeline_parallel.value_or(1) * settings.data_parallel.value_or(1);
+  return target;
+}
+
+Question question_of(const Request& request, const memory::EngineRules& rules, const Model& model,
+                     const std::optional<Target>& target) {
+  Question question;
+  question.model = &model;
+  question.target = request.is_search ? target : with_count(target, request.settings);
+  question.settings = request.settings;
+  question.rules = rules;
+  question.engine_version = request.engine.version;
+  question.machine_threads = std::max(1, request.machine_threads);
+  question.is_split = !request.is_simple;
+  return question;
+}
+
+Result<Plan> search_plan(const Request& request, const memory::EngineRules& rules,
+                         const std::vector<std::optional<Target>>& targets, Plan plan) {
+  if (rules.accounting != memory::Accounting::kVllm || request.against)
+    return fail(ErrorCode::kUsage, "a search goes through the layouts of one release of vLLM", "--search",
+                "leave --engine out, or give vllm@VERSION");
+  plan.search.emplace();
+  Search& search = *plan.search;
+  search.has_prices =
+      std::all_of(targets.begin(), targets.end(), [](const auto& target) { return target && target->price; });
+  for (const Model& model : request.models) {
+    WeightsMemo memo;
+    std::vector<Row> rows;
+    for (const auto& target : targets) {
+      Question question = question_of(request, rules, model, target);
+      question.memo = &memo;
+      PLIMSOLL_TRY_VOID(search_layouts(question, rows, search));
+    }
+    sort_by_cost(rows, search.has_prices);
+    std::move(rows.begin(), rows.end(), std::back_inserter(plan.rows));
+  }
+  return plan;
+}
+
+Result<Plan> fit_plan(const Request& request, const memory::EngineRules& rules,
+                      const std::vector<std::optional<Target>>& targets, Plan plan) {
+  LeftOut left_out;
+  for (const auto& target : targets) {
+    std::vector<std::pair<Row, std::int64_t>> rows;
+    for (const Model& model : request.models) {
+      auto row = fit_row(question_of(request, rules, model, target));
+      if (row) {
+        rows.emplace_back(std::move(*row), model::count_parameters(model.spec).value_or(0));
+      } else if (row.error().code == ErrorCode::kUnsupported) {
+        left_out.add(model.source, row.error().message);
+      } else {
+        return fail(std::move(row).error());
+      }
+    }
+    sort_by_fit(rows);
+    for (auto& [row, parameters] : rows) plan.rows.push_back(std::move(row));
+  }
+  left_out.report(plan.findings);
+  return plan;
+}
+
+Row not_planned(const Question& question, const Error& error) {
+  return impossible_row(question, question.settings.kv_cache_dtype,
+                        {"NOT_PLANNED", FindingLevel::kError, FindingKind::kUnsupported, error.where,
+                         error.message, error.fix});
+}
+
+}  // namespace
+
 Result<Plan> make_plan(const Request& request) {
   if (request.is_simple && request.models.empty()) return make_document_table(request.engine);
   facts::EngineChoice engine = request.engine;
@@ -141,18 +258,24 @@ Result<Plan> make_plan(const Request& request) {
   plan.findings = engine.findings;
   std::vector<std::optional<Target>> targets(request.targets.begin(), request.targets.end());
   if (targets.empty()) targets.emplace_back();
+  if (request.against) {
+    PLIMSOLL_TRY(plan.against, begin_against(engine, *request.against));
+  }
+  if (request.is_search) return search_plan(request, rules, targets, std::move(plan));
+  if (request.is_fit) return fit_plan(request, rules, targets, std::move(plan));
+  const bool has_several = request.models.size() > 1;
   for (const Model& model : request.models) {
     for (const auto& target : targets) {
-      const Question question{&model,
-                              target,
-                              request.settings,
-                              rules,
-                              engine.version,
-                              std::max(1, request.machine_threads),
-                              !request.is_simple};
-      PLIMSOLL_TRY(Row row, make_row(question));
-      row.levers = make_levers(question, row);
-      plan.rows.push_back(std::move(row));
+      const Question question = question_of(request, rules, model, target);
+      auto row = make_row(question);
+      if (!row && has_several && row.error().code == ErrorCode::kUnsupported) {
+        row = not_planned(question, row.error());
+      } else if (!row) {
+        return fail(std::move(row).error());
+      }
+      row->levers = make_levers(question, *row);
+      if (plan.against) PLIMSOLL_TRY_VOID(add_against(question, *row, *plan.against));
+      plan.rows.push_back(std::move(*row));
     }
     if (request.is_simple) {
       PLIMSOLL_TRY(ModelFigures figures, figures_of(model));

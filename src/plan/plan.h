@@ -44,12 +44,23 @@ struct Target {
   std::optional<std::string> name;  // of the GPU's row, or of the CPU; absent for a bare size
   std::string asked;                // name or size as it was given; empty when it was not
   std::int64_t count = 1;
-  Bytes memory;                    // of one
-  std::optional<Bytes> available;  // free at start, when that is known
+  bool is_count_given = true;            // else as many as the ranks need
+  const facts::GpuFacts* gpu = nullptr;  // its row; null for a bare size and a CPU
+  Bytes memory;                          // of one
+  std::optional<Bytes> available;        // free at start, when that is known
+  std::optional<double> price;           // of one for an hour, in whatever money the caller counts
 };
 
 /// Reads `--gpu NAME[:N]` or `--gpu 24GB[:N]`. Errors: kUsage for unknown names, sizes and counts.
 Result<Target> parse_target(const std::string& text);
+/// Reads `--gpu-price NAME=PRICE`: the price of one GPU for an hour becomes that of the targets it names. A
+/// name that none of them has is added with as many as a search takes by itself. Errors: kUsage.
+Status add_price(const std::string& text, std::vector<Target>& targets);
+/// The GPUs of this machine as a target, all of them as large as the smallest; absent without any, or where
+/// the driver tells no size. Source: facts::parse_nvidia_smi.
+std::optional<Target> target_of(const std::vector<facts::InstalledGpu>& gpus);
+/// All GPUs of the catalogue that vLLM has releases for, up to 8 of each.
+std::vector<Target> catalogue_targets();
 /// This machine as a target. Errors: kUnsupported when the system does not tell its memory.
 Result<Target> target_here(const Machine& machine);
 
@@ -69,8 +80,7 @@ struct Settings {
   std::optional<memory::WeightFormat> quantization;
   // Of engines on GPUs.
   std::optional<int> tensor_parallel;  // else all GPUs that the other sizes leave
-  int pipeline_parallel = 1;
-  int decode_context_parallel = 1;
+  std::optional<int> pipeline_parallel, data_parallel, decode_context_parallel;  // else 1
   bool is_expert_parallel = false;
   bool is_eager = false;          // no CUDA graphs
   bool is_language_only = false;  // encoders are neither loaded nor run
@@ -85,11 +95,17 @@ struct Settings {
 
 struct Request {
   facts::EngineChoice engine;
+  std::optional<facts::EngineChoice> against;  // another release, whose rows are held beside these
+  bool is_search =
+      false;  // tries layouts on up to so many of each target's GPUs; settings that are given stay
   bool is_simple = false;       // --accounting simple: the document's table
   std::vector<Model> models;    // empty with is_simple: the document's eight rows
   std::vector<Target> targets;  // may be empty when the pool's size is given
   Settings settings;
   int machine_threads = 1;  // cores of this machine, for engines that run here
+  // The models are all that are known: each in the first form that fits, ranked; those that cannot be planned
+  // are named in a finding.
+  bool is_fit = false;
 };
 
 struct Part {
@@ -115,12 +131,20 @@ struct Lever {
   std::optional<double> requests_before, requests_after;
 };
 
+/// In which form a known model was tried.
+struct Form {
+  std::optional<memory::WeightFormat> format;  // absent: as published
+  bool is_full_length = true;                  // else the longest that fits
+};
+
 /// One model on one target.
 struct Row {
   std::string model, title;
   std::string weights_dtype, kv_cache_dtype;
   std::optional<Target> target;
   bool fits = false;
+  std::optional<Form> form;     // with is_fit
+  std::optional<double> cost;   // in a search: price or GiB of memory of all its GPUs
   bool can_be = true;           // false: heads cannot be split so; no number below is known then
   Bytes weights;                // of one GPU
   Bytes total_weights;          // over all GPUs
@@ -128,14 +152,18 @@ struct Row {
   Bytes kv_cache;               // of one GPU; what is there when it does not fit
   Bytes total_kv_cache;         // over all GPUs
   Bytes required_kv_cache;      // of one GPU, for one request of max_model_len
+  Bytes missing;                // of one GPU, where it does not fit for want of memory
   Bytes kv_bytes_per_token;     // of one GPU
   std::optional<Bytes> bytes_per_block;
   std::optional<std::int64_t> block_size;
   std::int64_t num_layers = 0;
-  std::vector<memory::VllmGroup> groups;  // empty: every layer pages alike
-  std::vector<Bytes> stage_blocks;        // bytes of a block on each pipeline stage; empty: one stage
-  std::vector<Bytes> stage_weights;       // bytes of weights on each; empty: not known apart
-  int tensor_parallel = 0;                // 0: all GPUs
+  std::vector<memory::VllmGroup> groups;     // empty: every layer pages alike
+  std::vector<Bytes> stage_blocks;           // bytes of a block on each pipeline stage; empty: one stage
+  std::vector<Bytes> stage_weights;          // bytes of weights on each; empty: not known apart
+  std::optional<double> memory_utilization;  // the share of the memory that the budget is
+  std::optional<std::int64_t> batch_tokens, batch_sequences;  // of one step: flags, or the engine's defaults
+  int tensor_parallel = 0;                                    // 0: all GPUs
+  int data_parallel = 1;
   int decode_context_parallel = 1;
   bool is_expert_parallel = false;
   Blocks num_blocks;
@@ -166,20 +194,62 @@ struct ModelFigures {
   Bytes kv_bytes_per_token, kv_bytes_per_token_without_gqa;
 };
 
+/// A value that two releases do not share.
+struct Change {
+  std::size_t row = 0;
+  std::string field;                  // of the row, as in JSON
+  Json before, after;                 // in the plan's release and in the other one
+  std::vector<std::string> releases;  // in which it changed on the way, oldest first
+
+  /// `after` - `before` of numbers; null of all else.
+  Json difference() const;
+};
+
+/// The same rows by the rules of another release.
+struct Against {
+  facts::EngineChoice engine;
+  std::vector<Row> rows;  // as many as the plan has, in its order
+  std::vector<Change> changes;
+  std::vector<std::pair<std::string, std::string>> rules;  // release, and what it changed; oldest first
+};
+
+/// A layout that was tried and cannot be.
+struct Rejected {
+  std::string model;
+  std::optional<Target> target;
+  int tensor_parallel = 1, pipeline_parallel = 1, data_parallel = 1, decode_context_parallel = 1;
+  bool is_expert_parallel = false;
+  std::string weights_dtype, kv_cache_dtype;
+  std::string id;                // of the finding that says it, or DOES_NOT_FIT
+  std::string reason;            // with the figures
+  std::optional<Bytes> missing;  // of each GPU, with DOES_NOT_FIT
+};
+
+/// What a search went through; its rows are those that fit, cheapest first.
+struct Search {
+  std::int64_t num_layouts = 0;
+  bool has_prices = false;         // all targets have one: rows are in its order, else in that of GPU memory
+  std::vector<Rejected> rejected;  // in the order in which they were tried
+};
+
 struct Plan {
   facts::EngineChoice engine;
+  std::optional<Search> search;
+  std::optional<Against> against;
   bool is_simple = false;
   bool is_document_table = false;  // the eight rows: shown, not asked whether they fit
   std::vector<Row> rows;
   std::vector<ModelFigures> models;  // with is_simple
   Findings findings;
 
-  /// Whether the answer is yes: some row fits.
+  /// Whether the answer is yes: some row fits, by the rules of the other release too.
   bool fits() const;
 };
 
 /// Errors: kUnsupported for engines that are not modelled and models that the engine does not run; kUsage for
-/// settings that make no sense together; kMalformed for sizes beyond 63 bits. Not fitting is no error.
+/// settings that make no sense together, and for releases of two engines; kMalformed for sizes beyond 63
+/// bits. Not fitting is no error. Findings: MODELS_LEFT_OUT for what a fit cannot plan; of several models
+/// that were named, such a one has a row with NOT_PLANNED instead.
 Result<Plan> make_plan(const Request& request);
 
 /// The document plimsoll.plan/1.

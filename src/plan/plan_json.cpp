@@ -64,11 +64,17 @@ Json groups_of(const Row& row) {
   return groups;
 }
 
-Json gpu_of(const Row& row) {
-  const bool is_known = row.target.has_value();
-  return Json::object({{"name", is_known ? Json(row.target->name) : Json()},
-                       {"count", when(is_known, is_known ? row.target->count : 0)},
-                       {"memory_bytes", when(is_known, is_known ? row.target->memory.value : 0)}});
+Json gpu_of(const std::optional<Target>& target) {
+  return Json::object({{"name", target ? Json(target->name) : Json()},
+                       {"count", target ? Json(target->count) : Json()},
+                       {"memory_bytes", target ? Json(target->memory.value) : Json()}});
+}
+
+Json form_of(const Row& row) {
+  if (!row.form) return {};
+  return Json::object(
+      {{"quantization", row.form->format ? Json(memory::to_string(*row.form->format)) : Json()},
+       {"full_length", row.form->is_full_length}});
 }
 
 Json engine_row(const Row& row) {
@@ -98,16 +104,21 @@ Json engine_row(const Row& row) {
       {"title", row.title},
       {"weights_dtype", text_or_null(row.weights_dtype)},
       {"kv_cache_dtype", row.kv_cache_dtype},
-      {"gpu", gpu_of(row)},
+      {"gpu", gpu_of(row.target)},
       {"tensor_parallel", row.tensor_parallel > 0 ? row.tensor_parallel
                           : row.target            ? row.target->count
                                                   : 1},
       {"pipeline_parallel", stages},
-      {"data_parallel", 1},
+      {"data_parallel", row.data_parallel},
       {"expert_parallel", row.is_expert_parallel},
       {"decode_context_parallel", row.decode_context_parallel},
       {"fits", row.fits},
+      {"form", form_of(row)},
+      {"cost", row.cost ? Json(*row.cost) : Json()},
+      {"gpu_memory_utilization", row.memory_utilization ? Json(*row.memory_utilization) : Json()},
       {"budget_bytes_per_gpu", bytes(row.budget)},
+      {"max_num_batched_tokens", row.batch_tokens},
+      {"max_num_seqs", row.batch_sequences},
       {"weights_bytes_per_gpu", known(row.weights)},
       {"kv_cache_bytes_per_gpu", known(row.kv_cache)},
       {"kv_cache_limited_by", text_or_null(row.limited_by)},
@@ -120,6 +131,9 @@ Json engine_row(const Row& row) {
       {"kv_tokens", when(row.fits, row.kv_tokens.value)},
       {"max_model_len", row.max_model_len.value},
       {"max_concurrency", when(row.fits, row.max_concurrency)},
+      {"all_replicas",
+       Json::object({{"kv_tokens", when(row.fits, row.kv_tokens.value * row.data_parallel)},
+                     {"max_concurrency", when(row.fits, row.max_concurrency * row.data_parallel)}})},
       {"estimated_max_model_len",
        row.estimated_max_model_len ? Json(row.estimated_max_model_len->value) : Json()},
       {"error_bar_bytes", known(row.error_bar)},
@@ -191,15 +205,76 @@ void add_basis(const Row& row, bool is_simple, std::size_t index, const Json& sh
   }
 }
 
+Json engine_json(const facts::EngineChoice& engine) {
+  return Json::object({{"name", to_string(engine.name)},
+                       {"version", text_or_null(engine.version)},
+                       {"asked", text_or_null(engine.asked)},
+                       {"default", engine.is_default}});
+}
+
+/// `rows` and `basis` of a document or of a part of one.
+void set_rows(const std::vector<Row>& rows, bool is_simple, Json& document) {
+  Json list = Json::array();
+  Json basis = Json::object();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    list.push_back(is_simple ? simple_row(rows[i]) : engine_row(rows[i]));
+    add_basis(rows[i], is_simple, i, list.items()[i], basis);
+  }
+  document.set("rows", std::move(list));
+  document.set("basis", std::move(basis));
+}
+
+Json against_json(const Against& against) {
+  Json document = Json::object({{"engine", engine_json(against.engine)}});
+  set_rows(against.rows, false, document);
+  Json changes = Json::array();
+  for (const Change& change : against.changes) {
+    Json releases = Json::array();
+    for (const std::string& release : change.releases) releases.push_back(release);
+    changes.push_back(Json::object({{"row", static_cast<std::int64_t>(change.row)},
+                                    {"field", change.field},
+                                    {"before", change.before},
+                                    {"after", change.after},
+                                    {"difference", change.difference()},
+                                    {"releases", std::move(releases)}}));
+  }
+  document.set("changes", std::move(changes));
+  Json rules = Json::array();
+  for (const auto& [release, what] : against.rules)
+    rules.push_back(Json::object({{"release", release}, {"what", what}}));
+  document.set("rules", std::move(rules));
+  document.set("findings", plimsoll::to_json(against.engine.findings));
+  return document;
+}
+
+Json rejected_json(const Rejected& layout) {
+  return Json::object({{"model", layout.model},
+                       {"gpu", gpu_of(layout.target)},
+                       {"tensor_parallel", layout.tensor_parallel},
+                       {"pipeline_parallel", layout.pipeline_parallel},
+                       {"data_parallel", layout.data_parallel},
+                       {"expert_parallel", layout.is_expert_parallel},
+                       {"decode_context_parallel", layout.decode_context_parallel},
+                       {"weights_dtype", layout.weights_dtype},
+                       {"kv_cache_dtype", layout.kv_cache_dtype},
+                       {"id", layout.id},
+                       {"reason", layout.reason},
+                       {"missing_bytes_per_gpu", bytes(layout.missing)}});
+}
+
+void set_search(const Search& search, std::size_t fitting, Json& document) {
+  document.set("search",
+               Json::object({{"layouts", search.num_layouts},
+                             {"fitting", static_cast<std::int64_t>(fitting)},
+                             {"cost_basis", search.has_prices ? "price_per_hour" : "gpu_memory_gib"}}));
+  Json rejected = Json::array();
+  for (const Rejected& layout : search.rejected) rejected.push_back(rejected_json(layout));
+  document.set("rejected", std::move(rejected));
+}
+
 }  // namespace
 
 Json to_json(const Plan& plan) {
-  Json rows = Json::array();
-  Json basis = Json::object();
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-    rows.push_back(plan.is_simple ? simple_row(plan.rows[i]) : engine_row(plan.rows[i]));
-    add_basis(plan.rows[i], plan.is_simple, i, rows.items()[i], basis);
-  }
   Json document = Json::object({{"schema", "plimsoll.plan/1"}});
   if (plan.is_simple) {
     document.set("accounting", "simple");
@@ -207,12 +282,11 @@ Json to_json(const Plan& plan) {
     for (const ModelFigures& model : plan.models) models.push_back(figures(model));
     document.set("models", std::move(models));
   } else {
-    document.set("engine", Json::object({{"name", to_string(plan.engine.name)},
-                                         {"version", text_or_null(plan.engine.version)},
-                                         {"asked", text_or_null(plan.engine.asked)}}));
+    document.set("engine", engine_json(plan.engine));
   }
-  document.set("rows", std::move(rows));
-  document.set("basis", std::move(basis));
+  set_rows(plan.rows, plan.is_simple, document);
+  if (plan.search) set_search(*plan.search, plan.rows.size(), document);
+  if (plan.against) document.set("against", against_json(*plan.against));
   document.set("findings", plimsoll::to_json(plan.findings));
   return document;
 }

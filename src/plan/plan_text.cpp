@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan for people: every number with its unit, GB for the simple table as the document prints it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
 
 #include "base/printable.h"
-#include "plan/plan.h"
+#include "plan/search_text.h"
 
 namespace plimsoll::plan {
 namespace {
@@ -112,12 +113,20 @@ void append_figures(const Row& row, const char* each, std::string& out) {
                    with_commas(row.estimated_max_model_len->value));
 }
 
+/// "vllm 0.33.0 (the newest known)"
+std::string engine_of(const facts::EngineChoice& engine) {
+  const bool is_newest = engine.is_default && engine.name == facts::EngineName::kVllm;
+  return std::string(to_string(engine.name)) + (engine.version.empty() ? "" : " " + engine.version) +
+         (is_newest ? " (the newest known)" : "");
+}
+
 void append_row(const Row& row, const Plan& plan, std::string& out) {
   auto to = std::back_inserter(out);
-  const bool is_per_gpu = plan.engine.name == facts::EngineName::kAny && row.target && !row.target->is_here;
-  fmt::format_to(to, "{}, engine {}{}{}",
+  const bool is_per_gpu = row.target && !row.target->is_here &&
+                          (plan.engine.name == facts::EngineName::kAny || row.target->count > 1);
+  fmt::format_to(to, "{}, engine {}",
                  printable(row.model + (row.title == row.model ? "" : " (" + row.title + ")")),
-                 to_string(plan.engine.name), plan.engine.version.empty() ? "" : " ", plan.engine.version);
+                 engine_of(plan.engine));
   if (row.target) fmt::format_to(to, ", {}", where_of(row));
   fmt::format_to(to, "\n  {}\n", row.fits ? "fits" : "does not fit: " + row.engine_message);
   if (row.can_be) append_figures(row, is_per_gpu ? " per GPU" : "", out);
@@ -131,25 +140,75 @@ void append_row(const Row& row, const Plan& plan, std::string& out) {
   }
 }
 
-bool has_several_models(const Plan& plan) {
-  return std::any_of(plan.rows.begin(), plan.rows.end(),
-                     [&](const Row& row) { return row.model != plan.rows.front().model; });
+std::string answer_of(const Row& row) {
+  if (!row.fits) return row.can_be ? "does not fit" : "cannot be";
+  return row.form && !row.form->is_full_length ? "fits shorter" : "fits";
 }
 
 /// One line for each model and place.
 void append_overview(const Plan& plan, std::string& out) {
   auto to = std::back_inserter(out);
-  std::size_t width = 5;
-  for (const Row& row : plan.rows) width = std::max(width, row.model.size());
-  fmt::format_to(
-      to,
-      "engine {}; name a MODEL for its parts, levers and command\n{:<{}}  {:<12}  {:>9}  {:>12}  {:>8}  {}\n",
-      to_string(plan.engine.name), "model", width, "answer", "ctx", "tokens", "requests", "where");
+  std::size_t width = 5, dtype_width = 7;
+  for (const Row& row : plan.rows) {
+    width = std::max(width, row.model.size());
+    dtype_width = std::max(dtype_width, row.weights_dtype.size());
+  }
+  fmt::format_to(to, "engine {}; name one MODEL and one place for parts, levers and command\n",
+                 engine_of(plan.engine));
+  fmt::format_to(to, "{:<{}}  {:<12}  {:<{}}  {:>10}  {:>9}  {:>12}  {:>8}  {}\n", "model", width, "answer",
+                 "weights", dtype_width, "GiB each", "ctx", "tokens", "requests", "where");
   for (const Row& row : plan.rows)
-    fmt::format_to(to, "{:<{}}  {:<12}  {:>9}  {:>12}  {:>8}  {}\n", printable(row.model), width,
-                   row.fits ? "fits" : "does not fit", with_commas(row.max_model_len.value),
-                   row.fits ? with_commas(row.kv_tokens.value) : "-",
+    fmt::format_to(to, "{:<{}}  {:<12}  {:<{}}  {:>10}  {:>9}  {:>12}  {:>8}  {}\n", printable(row.model),
+                   width, answer_of(row), row.weights_dtype, dtype_width,
+                   row.can_be ? fmt::format("{:.2f}", static_cast<double>(row.weights.value) / kGiB) : "-",
+                   with_commas(row.max_model_len.value), row.fits ? with_commas(row.kv_tokens.value) : "-",
                    row.fits ? fmt::format("{:.1f}", row.max_concurrency) : "-", where_of(row));
+}
+
+/// 12,345; 0.92; text as it is; "-" where there is nothing.
+std::string shown(const Json& value) {
+  if (const auto integer = value.as_integer()) return with_commas(*integer);
+  if (const auto number = value.as_double()) return fmt::format("{:.2f}", *number);
+  if (const auto* text = value.as_string()) return *text;
+  return value == Json(true) ? "yes" : value == Json(false) ? "no" : "-";
+}
+
+void append_changes(const Against& against, std::size_t row, std::string& out) {
+  auto to = std::back_inserter(out);
+  std::size_t width = 0;
+  for (const Change& change : against.changes)
+    if (change.row == row && !change.before.is_string())
+      width = std::max({width, shown(change.before).size(), shown(change.after).size()});
+  for (const Change& change : against.changes) {
+    if (change.row != row) continue;
+    const std::string releases = fmt::format("{}", fmt::join(change.releases, ", "));
+    if (change.before.is_string()) {
+      fmt::format_to(to, "  {:<32} {} -> {}  ({})\n", change.field, shown(change.before), shown(change.after),
+                     releases);
+      continue;
+    }
+    const Json difference = change.difference();
+    const bool is_more = difference.as_double().value_or(0) > 0;
+    fmt::format_to(to, "  {:<32} {:>{}}  {:>{}}  {:>{}}  {}\n", change.field, shown(change.before), width,
+                   shown(change.after), width, (is_more ? "+" : "") + shown(difference), width + 1, releases);
+  }
+}
+
+void append_against(const Plan& plan, std::string& out) {
+  const Against& against = *plan.against;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{} -> {}: what changes\n", engine_of(plan.engine), engine_of(against.engine));
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+    const Row &before = plan.rows[i], &after = against.rows[i];
+    if (plan.rows.size() > 1) fmt::format_to(to, "{}, {}\n", printable(before.model), where_of(before));
+    fmt::format_to(to, "  {}\n",
+                   !after.fits   ? "will not start: " + after.engine_message
+                   : before.fits ? "starts as before"
+                                 : "starts, which it did not before");
+    append_changes(against, i, out);
+  }
+  if (!against.rules.empty()) out += "releases on the way\n";
+  for (const auto& [release, what] : against.rules) fmt::format_to(to, "  {:<7} {}\n", release, what);
 }
 
 }  // namespace
@@ -158,14 +217,14 @@ std::string to_text(const Plan& plan) {
   std::string out;
   if (plan.is_simple) {
     append_simple(plan, out);
-  } else if (!plan.rows.empty() && has_several_models(plan)) {
-    append_overview(plan, out);
+  } else if (plan.search) {
+    out = search_text(plan, engine_of(plan.engine));
+  } else if (plan.rows.size() == 1) {
+    append_row(plan.rows.front(), plan, out);
   } else {
-    for (const Row& row : plan.rows) {
-      if (!out.empty()) out += "\n";
-      append_row(row, plan, out);
-    }
+    append_overview(plan, out);
   }
+  if (plan.against) append_against(plan, out);
   for (const Finding& finding : plan.findings)
     fmt::format_to(std::back_inserter(out), "{}: {} {}\n", to_string(finding.level), finding.id,
                    printable(finding.message));

@@ -17,6 +17,15 @@ Result<std::int64_t> count_of(std::string_view text) {
   return count;
 }
 
+Target target_of_gpu(const facts::GpuFacts& gpu) {
+  Target target;
+  target.gpu = &gpu;
+  target.name = std::string(gpu.name);
+  target.asked = *target.name;
+  target.memory = *gpu.memory();
+  return target;
+}
+
 }  // namespace
 
 Result<Target> parse_target(const std::string& text) {
@@ -24,6 +33,7 @@ Result<Target> parse_target(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const std::string name = text.substr(0, colon);
   target.asked = name;
+  target.is_count_given = colon != std::string::npos;
   if (colon != std::string::npos) {
     PLIMSOLL_TRY(target.count, count_of(std::string_view(text).substr(colon + 1)));
   }
@@ -40,9 +50,58 @@ Result<Target> parse_target(const std::string& text) {
     return fail(ErrorCode::kUsage,
                 std::string(gpu->name) + " shares the machine's memory, so its name tells no size", "--gpu",
                 "give the size that the GPU may use, for example --gpu 48GB");
-  target.name = std::string(gpu->name);
-  target.memory = *gpu->memory();
-  return target;
+  Target named = target_of_gpu(*gpu);
+  named.asked = target.asked;
+  named.count = target.count;
+  named.is_count_given = target.is_count_given;
+  return named;
+}
+
+Status add_price(const std::string& text, std::vector<Target>& targets) {
+  const std::size_t sign = std::min(text.find('='), text.size());
+  PLIMSOLL_TRY(Target priced, parse_target(text.substr(0, sign)));
+  double price = -1;
+  const char* begin = text.data() + std::min(sign + 1, text.size());
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), price);
+  if (error != std::errc{} || end != text.data() + text.size() || !(price >= 0 && price < 1e9))
+    return fail(ErrorCode::kUsage, "\"" + text.substr(0, 60) + "\" names no GPU and its price", "--gpu-price",
+                "write NAME=PRICE, for example H100=2.5");
+  bool is_named = false;
+  for (Target& target : targets)
+    if (target.asked == priced.asked || (priced.name && target.name == priced.name)) {
+      target.price = price;
+      is_named = true;
+    }
+  if (is_named) return {};
+  priced.price = price;
+  targets.push_back(std::move(priced));
+  return {};
+}
+
+std::optional<Target> target_of(const std::vector<facts::InstalledGpu>& gpus) {
+  if (gpus.empty()) return std::nullopt;
+  Target target;
+  const auto known = facts::find_gpu(gpus.front().name);
+  if (known && (*known)->memory()) target = target_of_gpu(**known);
+  target.name = known ? std::string((*known)->name) : gpus.front().name;
+  target.asked = *target.name;
+  target.count = static_cast<std::int64_t>(gpus.size());
+  std::optional<Bytes> least;
+  for (const facts::InstalledGpu& gpu : gpus)
+    if (gpu.memory && (!least || *gpu.memory < *least)) least = gpu.memory;
+  if (least) target.memory = *least;
+  return target.memory.value > 0 ? std::optional(target) : std::nullopt;
+}
+
+std::vector<Target> catalogue_targets() {
+  constexpr std::int64_t kOneServer = 8;
+  std::vector<Target> targets;
+  for (const facts::GpuFacts& gpu : facts::all_gpus()) {
+    if (!gpu.memory() || (gpu.vendor != "NVIDIA" && gpu.vendor != "AMD")) continue;
+    targets.push_back(target_of_gpu(gpu));
+    targets.back().count = kOneServer;
+  }
+  return targets;
 }
 
 Result<Target> target_here(const Machine& machine) {

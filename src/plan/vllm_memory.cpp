@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "facts/gpus.h"
-
 namespace plimsoll::plan {
 namespace {
 
@@ -19,9 +17,13 @@ DType activation_dtype(const model::ModelSpec& spec) {
 }
 
 bool is_hopper(const Question& question) {
-  if (!question.target || !question.target->name) return false;
-  const auto gpu = facts::find_gpu(*question.target->name);
-  return gpu && (*gpu)->compute_capability == "9.0";
+  return question.target && question.target->gpu && question.target->gpu->compute_capability == "9.0";
+}
+
+Result<memory::VllmWeights> stage_weights(const Question& question,
+                                          const memory::VllmWeightSettings& settings) {
+  const model::ModelSpec& spec = question.model->spec;
+  return question.memo ? question.memo->stage(spec, settings) : memory::vllm_weights(spec, settings);
 }
 
 // Weights and buffers of the fullest stage. Where a formula is missing: an even share of all.
@@ -31,6 +33,7 @@ Status add_weights(const Question& question, const VllmRanks& ranks, Row& row) {
   memory::VllmWeightSettings settings;
   settings.dtype = activation_dtype(spec);
   settings.tensor_parallel = ranks.tensor;
+  settings.data_parallel = ranks.data;
   settings.num_stages = ranks.pipeline;
   settings.is_expert_parallel = question.settings.is_expert_parallel;
   settings.has_prediction_layers = question.settings.num_speculative_tokens > 0;
@@ -41,7 +44,9 @@ Status add_weights(const Question& question, const VllmRanks& ranks, Row& row) {
   bool is_exact = true;
   PLIMSOLL_TRY(const Bytes buffers, memory::vllm_buffers(spec, settings.dtype));
   for (settings.stage = 0; has_formula && settings.stage < ranks.pipeline; ++settings.stage) {
-    const auto stage = memory::vllm_weights(spec, settings);
+    const auto stage = stage_weights(question, settings);
+    // Heads or widths that cannot be split so are no missing formula.
+    if (!stage && stage.error().code == ErrorCode::kNo) return fail(stage.error());
     if (!stage || !stage->unknown.empty()) {
       row.stage_weights.clear();
       break;
@@ -72,6 +77,22 @@ std::string free_memory_refusal(const memory::VllmRules& rules, Bytes total, Byt
 }
 
 }  // namespace
+
+const Result<memory::VllmWeights>& WeightsMemo::stage(const model::ModelSpec& spec,
+                                                      const memory::VllmWeightSettings& settings) {
+  const Key key{settings.dtype,
+                settings.tensor_parallel,
+                settings.data_parallel,
+                settings.is_expert_parallel,
+                settings.has_prediction_layers,
+                settings.stage,
+                settings.num_stages,
+                settings.expert_width_step,
+                settings.linear_format};
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  return known_.emplace(key, memory::vllm_weights(spec, settings)).first->second;
+}
 
 memory::VllmBatch vllm_batch_of(const Question& question) {
   memory::VllmDevice device;
@@ -104,6 +125,7 @@ Result<VllmMemory> vllm_memory(const Question& question, const memory::VllmRules
   runtime.batch = memory.batch;
   runtime.tensor_parallel = ranks.tensor;
   runtime.pipeline_parallel = ranks.pipeline;
+  runtime.data_parallel = ranks.data;
   runtime.dtype = activation_dtype(spec);
   runtime.is_eager = settings.is_eager;
   runtime.is_expert_parallel = settings.is_expert_parallel;
@@ -112,7 +134,8 @@ Result<VllmMemory> vllm_memory(const Question& question, const memory::VllmRules
   memory.has_unknown_encoder = !spec.encoders.empty() && !settings.is_language_only;
   if (memory.has_unknown_encoder) memory.runtime.band += kEncoderBand;
 
-  const double share = settings.memory_utilization.value_or(rules.memory_utilization);
+  memory.utilization = settings.memory_utilization.value_or(rules.memory_utilization);
+  const double share = memory.utilization;
   const Target& target = *question.target;
   memory.budget = memory::vllm_budget(rules, target.memory, share);
   if (target.available && rules.counts_others)
@@ -154,10 +177,15 @@ void add_parts(const VllmMemory& memory, Row& row) {
 void finish_vllm_row(const Question& question, const VllmMemory& memory, const VllmRanks& ranks, Row& row) {
   const std::int64_t gpus = std::int64_t{ranks.tensor} * ranks.pipeline;
   row.budget = memory.budget;
+  if (question.target) {
+    row.batch_tokens = memory.batch.tokens;
+    row.batch_sequences = memory.batch.sequences;
+  }
   row.limited_by = memory.budget ? "memory" : "flag";
   add_parts(memory, row);
   add_weights_basis(row, gpus);
   if (!memory.budget) return;
+  row.memory_utilization = memory.utilization;
   row.error_bar = memory.runtime.band + Bytes(row.weights_bar.value / gpus);
   add_pool_basis(row, "calibrated", kRuntimeSource);
   for (const auto& [part, bytes] : {std::pair<const char*, Bytes>{"activation", memory.runtime.forward},

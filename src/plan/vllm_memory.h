@@ -9,12 +9,14 @@ namespace plimsoll::plan {
 
 struct VllmRanks {
   int tensor = 1, pipeline = 1;
+  int data = 1;  // copies of the model
 };
 
 struct VllmMemory {
   memory::VllmBatch batch;
   memory::VllmRuntime runtime;
   std::optional<Bytes> budget;  // absent: the cache's size was given
+  double utilization = 0;       // share of the memory that the budget is
   Bytes kv_cache;               // of each rank; below 0 where weights alone are too large
   Bytes taken_by_others;        // before the start, where the release counts it
   std::string refusal;          // the engine's sentence where it does not even load

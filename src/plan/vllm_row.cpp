@@ -40,14 +40,17 @@ class VllmQuestion {
     PLIMSOLL_TRY_VOID(read_cache());
     if (auto fault = layout_fault(spec(), ranks_))
       return impossible_row(question_, cache_name_, std::move(*fault));
+    const Layout layout{ranks_, stages_, copies_, context_ranks_, settings_.is_expert_parallel};
+    if (auto fault = parallel_fault(spec(), layout))
+      return impossible_row(question_, cache_name_, std::move(*fault));
     auto layers = memory::vllm_layers(spec(), layer_settings());
-    if (!layers && layers.error().code == ErrorCode::kNo)
-      return impossible_row(question_, cache_name_,
-                            {"TP_DIVISIBILITY", FindingLevel::kError, FindingKind::kCheckFailed,
-                             "--tensor-parallel-size", layers.error().message, layers.error().fix});
+    if (!layers && layers.error().code == ErrorCode::kNo) return cannot_split(layers.error());
     if (!layers) return fail(std::move(layers).error());
     Row row;
-    PLIMSOLL_TRY(const VllmMemory memory, vllm_memory(question_, rules_, {ranks_, stages_}, row));
+    const auto memory_or = vllm_memory(question_, rules_, {ranks_, stages_, copies_}, row);
+    if (!memory_or && memory_or.error().code == ErrorCode::kNo) return cannot_split(memory_or.error());
+    if (!memory_or) return fail(memory_or.error());
+    const VllmMemory& memory = *memory_or;
     PLIMSOLL_TRY(memory::VllmKvPlan plan, plan_for(*layers, length_of(question_), memory));
     if (settings_.longest_model_len && plan.longest_len > 0) {
       PLIMSOLL_TRY(plan, plan_for(*layers, plan.longest_len, memory));
@@ -59,16 +62,27 @@ class VllmQuestion {
  private:
   const model::ModelSpec& spec() const { return question_.model->spec; }
 
+  Row cannot_split(const Error& error) const {
+    return impossible_row(question_, cache_name_,
+                          {"TP_DIVISIBILITY", FindingLevel::kError, FindingKind::kCheckFailed,
+                           "--tensor-parallel-size", error.message, error.fix});
+  }
+
   Status read_ranks() {
-    stages_ = settings_.pipeline_parallel;
+    stages_ = settings_.pipeline_parallel.value_or(1);
+    copies_ = settings_.data_parallel.value_or(1);
+    context_ranks_ = settings_.decode_context_parallel.value_or(1);
     const std::int64_t gpus = question_.target ? question_.target->count : 1;
+    const std::int64_t others = std::int64_t{stages_} * copies_;
     const std::int64_t ranks =
-        settings_.tensor_parallel.value_or(static_cast<int>(std::max<std::int64_t>(1, gpus / stages_)));
-    if (question_.target && gpus > 1 && ranks * stages_ != gpus)
-      return fail(ErrorCode::kUsage,
-                  fmt::format("{} tensor-parallel times {} pipeline-parallel ranks are not the {} GPUs",
-                              ranks, stages_, gpus),
-                  "--gpu", "give as many GPUs as ranks");
+        settings_.tensor_parallel.value_or(static_cast<int>(std::max<std::int64_t>(1, gpus / others)));
+    if (question_.target && gpus > 1 && ranks * others != gpus)
+      return fail(
+          ErrorCode::kUsage,
+          fmt::format("{} tensor-parallel times {} pipeline-parallel times {} data-parallel ranks are "
+                      "not the {} GPUs",
+                      ranks, stages_, copies_, gpus),
+          "--gpu", "give as many GPUs as ranks");
     ranks_ = static_cast<int>(ranks);
     return {};
   }
@@ -126,7 +140,7 @@ class VllmQuestion {
     kv.batches_in_flight = settings_.is_async ? (stages_ > 1 ? stages_ + 1 : 2) : stages_;
     kv.is_hybrid_manager_on = settings_.hybrid_manager.value_or(!has_kind(layers, VllmKind::kChunked));
     kv.pipeline_parallel = stages_;
-    kv.decode_context_parallel = settings_.decode_context_parallel;
+    kv.decode_context_parallel = context_ranks_;
     kv.num_speculative_tokens = settings_.num_speculative_tokens;
     kv.num_blocks_override = settings_.num_blocks;
     return memory::plan_vllm_kv(layers, static_cast<std::int64_t>(spec().layers.size()), kv, rules_,
@@ -142,11 +156,13 @@ class VllmQuestion {
     row.kv_cache_dtype = cache_name_;
     row.fits = plan.fits && memory.refusal.empty();
     row.tensor_parallel = ranks_;
-    row.decode_context_parallel = settings_.decode_context_parallel;
+    row.data_parallel = copies_;
+    row.decode_context_parallel = context_ranks_;
     row.is_expert_parallel = settings_.is_expert_parallel;
     row.kv_cache = std::max(Bytes(0), memory.kv_cache);
-    row.total_kv_cache = row.kv_cache * (std::int64_t{ranks_} * stages_);
+    row.total_kv_cache = row.kv_cache * (std::int64_t{ranks_} * stages_ * copies_);
     row.required_kv_cache = plan.required;
+    if (!plan.fits && plan.required > plan.available) row.missing = plan.required - plan.available;
     for (const memory::VllmLayer& layer : layers) row.kv_bytes_per_token += layer.token_bytes;
     row.stage_blocks = plan.bytes_per_block;
     row.bytes_per_block = *std::max_element(plan.bytes_per_block.begin(), plan.bytes_per_block.end());
@@ -162,14 +178,19 @@ class VllmQuestion {
       row.log_line = plan.message;
     else
       row.engine_message = memory.refusal.empty() ? plan.message : memory.refusal;
-    finish_vllm_row(question_, memory, {ranks_, stages_}, row);
+    finish_vllm_row(question_, memory, {ranks_, stages_, copies_}, row);
+    if (question_.target && question_.target->gpu)
+      if (auto fault = kernel_fault(spec(), *question_.target->gpu, cache_ != VllmCacheType::k16Bit)) {
+        fault->level = FindingLevel::kWarning;
+        row.findings.push_back(std::move(*fault));
+      }
     if (auto copies = kv_replication(spec(), ranks_)) row.findings.push_back(std::move(*copies));
   }
 
   const Question& question_;
   const Settings& settings_;
   const memory::VllmRules& rules_;
-  int ranks_ = 1, stages_ = 1;
+  int ranks_ = 1, stages_ = 1, copies_ = 1, context_ranks_ = 1;
   VllmCacheType cache_ = VllmCacheType::k16Bit;
   std::string cache_name_;
 };

@@ -216,6 +216,38 @@ TEST(Engines, WhatIsNotModelledIsUnsupported) {
   }
 }
 
+// A table over many models leaves out what cannot be planned, and says why; one that was asked for is
+// refused.
+TEST(Catalogue, LeavesOutWhatCannotBePlanned) {
+  auto request = request_for("vllm", "H100");
+  request.models.push_back(catalogued("meta-llama/Llama-3.1-70B"));
+  request.models.back().spec.has_all_weights = false;
+  request.models.back().declared_weights.reset();
+  const auto both = make_plan(request);  // of several that are named, it has a row that says so
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->rows.at(1).findings.at(0).id, "NOT_PLANNED");
+  request.is_fit = true;
+  const auto plan = make_plan(request);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->rows.size(), 1U);
+  ASSERT_EQ(plan->findings.size(), 1U);
+  EXPECT_EQ(plan->findings[0].id, "MODELS_LEFT_OUT");
+  EXPECT_NE(plan->findings[0].message.find("meta-llama/Llama-3.1-70B"), std::string::npos);
+}
+
+TEST(Engines, ADefaultIsSaid) {
+  auto request = request_for("vllm", "H100");
+  request.engine.is_default = true;
+  const auto plan = make_plan(request);
+  ASSERT_TRUE(plan);
+  const Json engine = to_json(*plan)["engine"];
+  EXPECT_EQ(engine["default"], Json(true));
+  EXPECT_EQ(engine["version"], Json(facts::parse_engine("vllm")->version));
+  EXPECT_NE(
+      to_text(*plan).find("engine vllm " + facts::parse_engine("vllm")->version + " (the newest known)"),
+      std::string::npos);
+}
+
 TEST(Settings, ThatMakeNoSenseAreRefused) {
   const auto code = [](auto change, const char* engine = "plimsoll", const char* gpu = "24GB") {
     auto request = request_for(engine, gpu);
