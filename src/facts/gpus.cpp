@@ -111,7 +111,10 @@ const GpuFacts* by_convention(std::string_view compact) {
   struct Convention {
     std::string_view compact, row;
   };
-  constexpr std::array<Convention, 3> kConventions{{
+  // A GH200 of 120 or 480 GB is named by its CPU's memory: recorded starts of it have 96 GB on the GPU.
+  constexpr std::array<Convention, 5> kConventions{{
+      {"gh200120gb", "GH200-96GB"},
+      {"gh200480gb", "GH200-96GB"},
       {"h100", "H100-SXM5-80GB"},
       {"dgxspark", "DGX-Spark-GB10"},
       {"spark", "DGX-Spark-GB10"},

@@ -41,6 +41,8 @@ TEST(Gpus, NamesMatchWithoutCaseSpacesOrVendor) {
       {"rtx4090 24GB", "RTX-4090"},
       {"Tesla V100-SXM2-32GB", "V100-SXM2-32GB"},
       {"GH200 96GB", "GH200-96GB"},
+      {"NVIDIA GH200 480GB", "GH200-96GB"},
+      {"GH200 120GB", "GH200-96GB"},
       {"L4", "L4"},
       {"L40S", "L40S"},
       {"AMD Instinct MI300X", "MI300X"},
