@@ -12,4 +12,5 @@
 #include "facts/gpus.h"                // IWYU pragma: export
 #include "facts/licenses.h"            // IWYU pragma: export
 #include "facts/support.h"             // IWYU pragma: export
+#include "facts/unstated_parts.h"      // IWYU pragma: export
 #include "facts/vllm_runtime.h"        // IWYU pragma: export

@@ -5,23 +5,32 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
 #include "facts/catalogue.h"
+#include "facts/unstated_parts.h"
+#include "inspect/hub_causes.h"
 #include "memory/quantized_weights.h"
 #include "model/quantization.h"
-#include "model/tensor_kinds.h"
 
 namespace plimsoll::inspect {
 namespace {
 
-constexpr std::array<std::string_view, 7> kCauses{"mtp",          "tied_head_stored", "quantization_scales",
-                                                  "mxfp4_blocks", "packed_4bit",      "stored_buffers",
-                                                  "unexplained"};
+constexpr std::array<std::string_view, 11> kCauses{"mtp",
+                                                   "tied_head_stored",
+                                                   "quantization_scales",
+                                                   "mxfp4_blocks",
+                                                   "packed_4bit",
+                                                   "stored_buffers",
+                                                   "shared_kv_stored",
+                                                   "vocabulary_rows",
+                                                   "unstated_config",
+                                                   "rounding",
+                                                   "unexplained"};
 static_assert(kCauses.size() == static_cast<std::size_t>(Cause::kUnexplained) + 1);
 
 using facts::CatalogueEntry;
@@ -74,78 +83,92 @@ std::vector<const CatalogueEntry*> published_as(const Report& report) {
   return same;
 }
 
-std::int64_t sum_of(const ModelSpec& spec, bool (*is_meant)(const model::Weight&)) {
-  std::int64_t sum = 0;
-  for (const model::Weight& weight : spec.weights)
-    if (is_meant(weight)) sum = model::capped_sum(sum, weight.elements());
-  return sum;
-}
-
-// What a checkpoint of this config may hold beside the model's parameters, or lack of them.
-std::vector<Difference> possible_causes(const ModelSpec& spec,
-                                        const std::optional<memory::StoredCheckpoint>& checkpoint) {
-  using model::WeightGroup;
+// One way to read what the checkpoint holds: what it certainly has then, and what it may have.
+struct Reading {
+  std::optional<Difference> certain;
   std::vector<Difference> causes;
-  const auto add = [&](Cause cause, std::int64_t parameters) {
-    if (parameters != 0) causes.push_back({cause, parameters});
-  };
-  add(Cause::kMtp,
-      sum_of(spec, [](const auto& w) { return w.is_parameter && w.group == WeightGroup::kMtp; }));
-  add(Cause::kStoredBuffers,
-      sum_of(spec, [](const auto& w) { return !w.is_parameter && !w.hf_name.empty(); }));
-  if (checkpoint) {
-    add(Cause::kQuantizationScales, checkpoint->scales);
-    add(Cause::kMxfp4Blocks, checkpoint->block_scales);
-    add(Cause::kPacked4Bit, checkpoint->packed);
-  }
-  if (spec.ties_embeddings) add(Cause::kTiedHeadStored, spec.vocab_size * spec.hidden_size);
-  // Buffers that only old checkpoints have: rotary frequencies of each layer, causal masks of each layer.
-  const auto layers = static_cast<std::int64_t>(spec.layers.size());
-  add(Cause::kStoredBuffers, layers * (spec.rope.rotary_dim / 2));
-  const auto context = spec.native_context_tokens;
-  const auto mask = model::capped_product(model::capped_product(context, context), layers);
-  if (std::find(spec.traits.begin(), spec.traits.end(), model::Trait::kLearnedPositions) != spec.traits.end())
-    add(Cause::kStoredBuffers, mask);
-  return causes;
-}
-
-// Configs of checkpoints in fp8 are published without their quantization too: the scales of its blocks tell
-// it.
-std::vector<Difference> undeclared_scales(const ModelSpec& spec) {
-  constexpr const char* kBlocks =
-      R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}})";
-  const auto config = parse_json(kBlocks, "fp8");
-  const auto checkpoint = memory::stored_checkpoint(spec, model::read_quantization(*config, {}));
-  if (!checkpoint || checkpoint->scales == 0) return {};
-  return {{Cause::kQuantizationScales, checkpoint->scales}};
-}
-
-struct Explanation {
-  std::vector<Difference> differences;
-  std::int64_t rest = 0;  // that no cause makes up for
 };
 
-// The causes that come nearest to the remainder; of equal ones the fewest.
-Explanation explain(std::int64_t remainder, const std::vector<Difference>& causes) {
-  unsigned best = 0;
-  std::int64_t best_rest = remainder;
-  const auto far = [](std::int64_t rest) { return rest < 0 ? -rest : rest; };
-  for (unsigned chosen = 1; chosen < 1U << causes.size(); ++chosen) {
-    std::int64_t rest = remainder;
-    bool fits = true;  // what is packed is negative: capped_sum would not do
-    for (std::size_t i = 0; i < causes.size(); ++i)
-      if (chosen >> i & 1U) fits &= !__builtin_sub_overflow(rest, causes[i].parameters, &rest);
-    if (!fits || rest == INT64_MIN) continue;
-    const bool is_nearer = far(rest) < far(best_rest);
-    const bool is_shorter = rest == best_rest && std::popcount(chosen) < std::popcount(best);
-    if (!is_nearer && !is_shorter) continue;
-    best = chosen;
-    best_rest = rest;
+constexpr std::pair<memory::Recipe, std::string_view> kRecipes[] = {
+    {memory::Recipe::kExperts, "of the experts alone"},
+    {memory::Recipe::kFeedForward, "of all feed-forward layers"},
+    {memory::Recipe::kFeedForwardAndOutput, "of all feed-forward layers and attention's outputs"},
+    {memory::Recipe::kAllLinear, "of all linear layers"},
+};
+
+// NVFP4 by one of modelopt's recipes: its declaration stands in a file of its own that a config alone does
+// not show, for mixed precision it may name the algorithm of no module, and its list of what stays is not
+// always whole.
+std::vector<Reading> by_recipes(const ModelSpec& spec, const std::optional<model::Quantization>& declared) {
+  if (declared && !declared->method.starts_with("modelopt")) return {};
+  model::QuantizationScheme scheme;
+  scheme.layout = model::Layout::kNvfp4;
+  scheme.bits = 4;
+  scheme.group_size = 16;
+  scheme.has_input_scale = true;
+  const model::QuantizationScheme* main = declared ? declared->main_scheme() : nullptr;
+  if (main && main->layout == scheme.layout) scheme = *main;
+  std::vector<Reading> readings;
+  for (const auto& [recipe, what] : kRecipes) {
+    const auto checkpoint = memory::checkpoint_by_recipe(spec, recipe, scheme);
+    if (!checkpoint || checkpoint->packed == 0) continue;
+    readings.push_back({{}, possible_causes(spec, checkpoint)});
+    for (Difference& cause : readings.back().causes)
+      if (cause.cause == Cause::kPacked4Bit) cause.detail = what;
   }
-  Explanation result{{}, best_rest};
-  for (std::size_t i = 0; i < causes.size(); ++i)
-    if (best >> i & 1U) result.differences.push_back(causes[i]);
-  return result;
+  return readings;
+}
+
+// A checkpoint that was made with values which this config leaves out.
+std::optional<Reading> with_unstated(const Subject& subject, std::int64_t total,
+                                     const facts::UnstatedPart& part) {
+  const Json config = facts::filled(subject.artifact.config(), part);
+  if (config.is_null()) return std::nullopt;
+  const auto spec = model::read_spec(config, subject.config_file);
+  const auto parameters = spec ? model::count_parameters(*spec) : std::nullopt;
+  if (!parameters) return std::nullopt;
+  const auto checkpoint = memory::stored_checkpoint(*spec, model::read_quantization(config, {}));
+  Reading reading{{}, possible_causes(*spec, checkpoint)};
+  if (*parameters != total)
+    reading.certain = Difference{Cause::kUnstatedConfig, *parameters - total, std::string(part.what)};
+  else
+    for (Difference& cause : reading.causes)
+      if (cause.cause == Cause::kMtp) cause.detail = part.what;
+  return reading;
+}
+
+std::vector<Reading> readings_of(const Subject& subject, const Report& report,
+                                 const std::optional<model::Quantization>& declared,
+                                 const std::vector<Difference>& causes, bool is_less) {
+  std::vector<Reading> readings{{{}, causes}};
+  if (report.spec->quantization.empty()) {
+    readings.push_back(readings.front());
+    for (Difference& scales : undeclared_scales(*report.spec))
+      readings.back().causes.push_back(std::move(scales));
+  }
+  if (is_less)
+    for (Reading& reading : by_recipes(*report.spec, declared)) readings.push_back(std::move(reading));
+  for (const facts::UnstatedPart& part : facts::unstated_parts())
+    if (auto reading = with_unstated(subject, *report.parameters.total, part))
+      readings.push_back(std::move(*reading));
+  return readings;
+}
+
+// The first account that leaves nothing.
+std::optional<Explanation> explain_whole(const Subject& subject, const Report& report,
+                                         const std::optional<model::Quantization>& declared,
+                                         const std::vector<Difference>& causes, std::int64_t published) {
+  const std::int64_t total = *report.parameters.total;
+  for (const Reading& reading : readings_of(subject, report, declared, causes, published < total)) {
+    const std::int64_t certain = reading.certain ? reading.certain->parameters : 0;
+    Explanation explained = explain(published - total - certain, reading.causes);
+    if (explained.rest != 0) continue;
+    if (reading.certain) explained.differences.insert(explained.differences.begin(), *reading.certain);
+    return explained;
+  }
+  if (const auto rows = vocabulary_rows(published - total, *report.spec)) return Explanation{{*rows}, 0};
+  // A round number was written down, not counted in files: it is the unquantized model's.
+  return explain_rounded(published, total, possible_causes(*report.spec, std::nullopt));
 }
 
 void add_info(const Subject& subject, Report& report, std::string id, std::string message) {
@@ -160,7 +183,7 @@ Explanation explain_in_part(std::int64_t remainder, const std::vector<Difference
   constexpr std::int64_t kLittle = 1000;  // a thousandth of the model
   std::vector<Difference> sure;
   for (const Difference& cause : causes)
-    if (cause.cause != Cause::kTiedHeadStored && cause.cause != Cause::kStoredBuffers) sure.push_back(cause);
+    if (cause.cause < Cause::kStoredBuffers && cause.cause != Cause::kTiedHeadStored) sure.push_back(cause);
   Explanation explained = explain(remainder, sure);
   const std::int64_t most = published / kLittle;
   const bool is_little = explained.rest <= most && explained.rest >= -most;
@@ -187,8 +210,8 @@ void tell_rest(const Subject& subject, const CatalogueEntry& entry, const Explan
 }
 
 // Takes the published total where it is known. False: nothing is published.
-bool take_published(const Subject& subject, const std::optional<memory::StoredCheckpoint>& checkpoint,
-                    Report& report) {
+bool take_published(const Subject& subject, const std::optional<model::Quantization>& declared,
+                    const std::optional<memory::StoredCheckpoint>& checkpoint, Report& report) {
   const auto entries = published_as(report);
   if (entries.empty() || entries.front()->hub_parameters == 0) return false;
   const CatalogueEntry& entry = *entries.front();
@@ -203,17 +226,9 @@ bool take_published(const Subject& subject, const std::optional<memory::StoredCh
   Parameters& parameters = report.parameters;
   const std::vector<Difference> causes = possible_causes(*report.spec, checkpoint);
   const std::int64_t remainder = entry.hub_parameters - *parameters.total;
-  Explanation explained = explain(remainder, causes);
-  bool is_whole = explained.rest == 0;
-  if (!is_whole && report.spec->quantization.empty()) {
-    std::vector<Difference> more = causes;
-    for (Difference& scales : undeclared_scales(*report.spec)) more.push_back(scales);
-    if (Explanation in_blocks = explain(remainder, more); in_blocks.rest == 0) {
-      explained = std::move(in_blocks);
-      is_whole = true;
-    }
-  }
-  if (!is_whole) explained = explain_in_part(remainder, causes, entry.hub_parameters);
+  const auto whole = explain_whole(subject, report, declared, causes, entry.hub_parameters);
+  const bool is_whole = whole.has_value();
+  const Explanation explained = is_whole ? *whole : explain_in_part(remainder, causes, entry.hub_parameters);
   // A part of an explanation is one only for the very model that is asked for, and when it leaves little.
   const bool is_asked = is_named_in(report.source, entry.id);
   if (is_whole || is_asked) {
@@ -240,6 +255,27 @@ void assume_dtype(const Subject& subject, const std::optional<model::Quantizatio
             "give the weight files: their headers hold the exact size");
 }
 
+// Published checkpoints hold a part that this config may have lost: then what it declares is not their total.
+bool tell_unstated(const Subject& subject, Report& report) {
+  for (const facts::UnstatedPart& part : facts::unstated_parts()) {
+    if (facts::filled(subject.artifact.config(), part).is_null()) continue;
+    add_info(subject, report, "HUB_TOTAL_UNKNOWN",
+             fmt::format("published models of type {} differ from what this config says in a part that it "
+                         "leaves out: {} ({})",
+                         part.model_type, part.what, part.source));
+    return true;
+  }
+  return false;
+}
+
+// Scales that the hub leaves out of a checkpoint of modelopt's: all where config.json declares them, else
+// those without a shape. Source: huggingface.js 2.17.5, parse-safetensors-metadata.ts.
+std::int64_t scales_not_shown(const std::optional<model::Quantization>& declared,
+                              const memory::StoredCheckpoint& checkpoint) {
+  if (!declared || !declared->method.starts_with("modelopt")) return 0;
+  return declared->pointer.empty() ? checkpoint.single_scales : checkpoint.scales;
+}
+
 }  // namespace
 
 std::string_view to_string(Cause cause) {
@@ -254,16 +290,17 @@ void estimate_checkpoint(const Subject& subject, const std::optional<model::Quan
   if (checkpoint) report.weights.bytes = checkpoint->bytes;
   if (checkpoint) report.weights.bytes_within = checkpoint->within;
   if (checkpoint && !report.spec->declared_dtype) assume_dtype(subject, declared, report);
-  if (take_published(subject, checkpoint, report)) return;
+  if (take_published(subject, declared, checkpoint, report)) return;
   // Whether a tied head is stored besides, no config tells.
-  if (!checkpoint || report.spec->ties_embeddings) return;
-  parameters.hub_total = checkpoint->elements;
+  if (!checkpoint || report.spec->ties_embeddings || tell_unstated(subject, report)) return;
+  const std::int64_t not_shown = scales_not_shown(declared, *checkpoint);
+  parameters.hub_total = checkpoint->elements - not_shown;
   parameters.hub_total_source = "what the config declares, as stored";
   const auto differ = [&](Cause cause, std::int64_t count) {
     if (count != 0) parameters.differences.push_back({cause, count});
   };
   differ(Cause::kMtp, checkpoint->mtp);
-  differ(Cause::kQuantizationScales, checkpoint->scales);
+  differ(Cause::kQuantizationScales, checkpoint->scales - not_shown);
   differ(Cause::kMxfp4Blocks, checkpoint->block_scales);
   differ(Cause::kPacked4Bit, checkpoint->packed);
   differ(Cause::kStoredBuffers, checkpoint->buffers);

@@ -46,14 +46,20 @@ enum class Cause {
   kMxfp4Blocks,
   kPacked4Bit,
   kStoredBuffers,
-  kUnexplained,  // the rest
+  kSharedKv,        // keys and values of layers that read another layer's
+  kVocabularyRows,  // tables of more or fewer rows than vocab_size
+  kUnstatedConfig,  // what the config leaves out and the checkpoint has
+  kRounding,        // the total is published as a round number
+  kUnexplained,     // the rest
 };
-/// mtp tied_head_stored quantization_scales mxfp4_blocks packed_4bit stored_buffers unexplained
+/// mtp tied_head_stored quantization_scales mxfp4_blocks packed_4bit stored_buffers shared_kv_stored
+/// vocabulary_rows unstated_config rounding unexplained
 std::string_view to_string(Cause cause);
 
 struct Difference {
   Cause cause = Cause::kUnexplained;
   std::int64_t parameters = 0;
+  std::string detail = {};  // what it is made of, where the cause alone does not say
 };
 
 /// Logical parameters of the model proper: a tied head once, packed weights unpacked, no buffers or scales.

@@ -39,9 +39,11 @@ Json parameters_json(const Parameters& parameters) {
   for (const Group& group : parameters.by_group)
     groups.push_back(
         Json::object({{"group", model::to_string(group.group)}, {"parameters", group.parameters}}));
-  for (const Difference& difference : parameters.differences)
-    differences.push_back(
-        Json::object({{"cause", to_string(difference.cause)}, {"parameters", difference.parameters}}));
+  for (const Difference& difference : parameters.differences) {
+    Json row = Json::object({{"cause", to_string(difference.cause)}, {"parameters", difference.parameters}});
+    if (!difference.detail.empty()) row.set("detail", difference.detail);
+    differences.push_back(std::move(row));
+  }
   return Json::object({{"total", parameters.total},
                        {"active", parameters.active},
                        {"active_without_embedding", parameters.active_without_embedding},

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/quantized_weights.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 
@@ -15,171 +13,6 @@ using model::capped_product;
 using model::capped_sum;
 using model::Layout;
 using model::QuantizationScheme;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return b > 0 ? a / b + (a % b != 0 ? 1 : 0) : 0;
-}
-
-// A weight as matrices: [matrices, out, in].
-struct Matrix {
-  std::int64_t count = 1, out = 1, in = 1;
-  std::int64_t elements() const { return capped_product(capped_product(count, out), in); }
-};
-
-class Tensors {
- public:
-  Tensors(Matrix weight, const QuantizationScheme& scheme, DType plain)
-      : weight_(weight), scheme_(scheme), plain_(plain) {}
-
-  std::optional<std::vector<StoredTensor>> list() {
-    switch (scheme_.layout) {
-      case Layout::kFloat8:
-        one_to_one(DType::kF8E4M3);
-        break;
-      case Layout::kInt8:
-        one_to_one(DType::kI8);
-        break;
-      case Layout::kGptq:
-      case Layout::kAwq:
-        if (!scheme_.bits) return std::nullopt;
-        words_of_gptq();
-        break;
-      case Layout::kPackedInt:
-        if (!scheme_.bits) return std::nullopt;
-        words_of_compressed_tensors();
-        break;
-      case Layout::kNvfp4:
-        four_bit_floats(16, DType::kF8E4M3);
-        companion("weight_scale_2", DType::kF32, weight_.count);
-        if (scheme_.has_input_scale) companion("input_scale", DType::kF32, weight_.count);
-        break;
-      case Layout::kMxfp4:
-      case Layout::kMxfp4Blocks:
-        four_bit_floats(32, DType::kU8);
-        break;
-      case Layout::kBitsandbytes8:
-        codes("weight", DType::kI8, weight_.elements());
-        companion("SCB", DType::kF32, capped_product(weight_.count, weight_.out));
-        companion("weight_format", DType::kU8, weight_.count);
-        break;
-      case Layout::kBitsandbytes4:
-        if (!scheme_.group_size || *scheme_.group_size <= 0) return std::nullopt;
-        four_bit_codes();
-        break;
-      case Layout::kMlx:
-        if (!scheme_.bits || !scheme_.group_size || *scheme_.group_size <= 0) return std::nullopt;
-        words_of_mlx();
-        break;
-      case Layout::kPlain:
-      case Layout::kPackedBytes:
-      case Layout::kSparse24:
-      case Layout::kOther:
-        return std::nullopt;
-    }
-    if (scheme_.has_24_sparsity) return std::nullopt;
-    return std::move(tensors_);
-  }
-
- private:
-  void codes(std::string_view ending, DType dtype, std::int64_t elements) {
-    tensors_.push_back({ending, dtype, elements, false});
-  }
-  void companion(std::string_view ending, DType dtype, std::int64_t elements) {
-    tensors_.push_back({ending, dtype, elements, true});
-  }
-  std::int64_t per_matrix(std::int64_t elements) const { return capped_product(weight_.count, elements); }
-  std::int64_t groups() const {
-    return scheme_.group_size && *scheme_.group_size > 0 ? divide_up(weight_.in, *scheme_.group_size) : 1;
-  }
-
-  void one_to_one(DType dtype) {
-    codes("weight", dtype, weight_.elements());
-    if (scheme_.block_rows && scheme_.block_columns)
-      companion("weight_scale_inv", DType::kF32,
-                per_matrix(capped_product(divide_up(weight_.out, *scheme_.block_rows),
-                                          divide_up(weight_.in, *scheme_.block_columns))));
-    else if (scheme_.has_one_scale)
-      companion("weight_scale", DType::kF32, weight_.count);
-    else
-      companion("weight_scale", DType::kBF16, per_matrix(capped_product(weight_.out, groups())));
-    if (scheme_.has_zero_points)
-      companion("weight_zero_point", DType::kI8, per_matrix(capped_product(weight_.out, groups())));
-    if (scheme_.has_input_scale) companion("input_scale", DType::kF32, weight_.count);
-  }
-
-  std::int64_t words(std::int64_t codes_in_line) const {
-    return divide_up(capped_product(codes_in_line, *scheme_.bits), 32);
-  }
-
-  // GPTQ packs along the input, AWQ along the output: the words are as many.
-  void words_of_gptq() {
-    const bool is_gptq = scheme_.layout == Layout::kGptq;
-    codes("qweight", DType::kI32,
-          per_matrix(is_gptq ? capped_product(words(weight_.in), weight_.out)
-                             : capped_product(weight_.in, words(weight_.out))));
-    companion("scales", DType::kF16, per_matrix(capped_product(groups(), weight_.out)));
-    if (scheme_.has_zero_points)
-      companion("qzeros", DType::kI32, per_matrix(capped_product(groups(), words(weight_.out))));
-    if (scheme_.has_order) companion("g_idx", DType::kI32, per_matrix(weight_.in));
-  }
-
-  void words_of_compressed_tensors() {
-    codes("weight_packed", DType::kI32, per_matrix(capped_product(weight_.out, words(weight_.in))));
-    companion("weight_scale", DType::kBF16, per_matrix(capped_product(weight_.out, groups())));
-    companion("weight_shape", DType::kI64, per_matrix(2));
-    if (scheme_.has_zero_points)
-      companion("weight_zero_point", DType::kI32, per_matrix(capped_product(words(weight_.out), groups())));
-    if (scheme_.has_order) companion("weight_g_idx", DType::kI32, per_matrix(weight_.in));
-  }
-
-  void words_of_mlx() {
-    const std::int64_t scales = per_matrix(capped_product(weight_.out, groups()));
-    codes("weight", DType::kU32, per_matrix(capped_product(weight_.out, words(weight_.in))));
-    companion("scales", scheme_.has_zero_points ? plain_ : DType::kU8, scales);  // U8: an exponent
-    if (scheme_.has_zero_points) companion("biases", plain_, scales);
-  }
-
-  void four_bit_floats(std::int64_t group, DType scale) {
-    codes("weight", DType::kU8, per_matrix(capped_product(weight_.out, divide_up(weight_.in, 2))));
-    companion("weight_scale", scale, per_matrix(capped_product(weight_.out, divide_up(weight_.in, group))));
-  }
-
-  // bitsandbytes: a scale for each block of the matrix as one row, the values that codes stand for, and a
-  // JSON text that says all of it again. Source: docs/formats/quantized_layouts.md.
-  void four_bit_codes() {
-    constexpr std::int64_t kNestedBlock = 256, kCodes = 16, kNestedCodes = 256;
-    constexpr std::int64_t kOffsetDigits = 18, kOffsetWithin = 3;  // "0.2303314208984375"
-    const std::int64_t elements = capped_product(weight_.out, weight_.in);
-    const std::int64_t blocks = divide_up(elements, *scheme_.group_size);
-    const auto width = stored_bytes(scheme_.storage, 1);
-    codes("weight", scheme_.storage,
-          per_matrix(divide_up(divide_up(elements, 2), width ? std::max<std::int64_t>(1, width->value) : 1)));
-    companion("weight.absmax", scheme_.doubly_quantized ? DType::kU8 : DType::kF32, per_matrix(blocks));
-    companion("weight.quant_map", DType::kF32, per_matrix(kCodes));
-    std::string state = fmt::format(
-        R"({{"quant_type": "{}", "blocksize": {}, "dtype": "{}", "shape": [{}, {}])",
-        scheme_.is_fp4 ? "fp4" : "nf4", *scheme_.group_size, torch_name(plain_), weight_.out, weight_.in);
-    if (scheme_.doubly_quantized) {
-      companion("weight.nested_absmax", DType::kF32, per_matrix(divide_up(blocks, kNestedBlock)));
-      companion("weight.nested_quant_map", DType::kF32, per_matrix(kNestedCodes));
-      state += R"(, "nested_blocksize": 256, "nested_dtype": "float32", "nested_offset": )";
-      state += std::string(kOffsetDigits, '0');
-    }
-    companion(
-        scheme_.is_fp4 ? "weight.quant_state.bitsandbytes__fp4" : "weight.quant_state.bitsandbytes__nf4",
-        DType::kU8, per_matrix(static_cast<std::int64_t>(state.size()) + 1));
-    if (scheme_.doubly_quantized) tensors_.back().within = per_matrix(kOffsetWithin);
-  }
-
-  static std::string_view torch_name(DType dtype) {
-    return dtype == DType::kF16 ? "float16" : dtype == DType::kF32 ? "float32" : "bfloat16";
-  }
-
-  Matrix weight_;
-  const QuantizationScheme& scheme_;
-  DType plain_;
-  std::vector<StoredTensor> tensors_;
-};
 
 // "model.layers.0.mlp.experts.0.up_proj": the first of a weight's copies, without its ending.
 std::string module_of(const model::Weight& weight) {
@@ -218,6 +51,7 @@ class Sum {
       if (tensor.is_companion) {
         std::int64_t& scales = is_blocks ? result_.block_scales : result_.scales;
         scales = capped_sum(scales, stored);
+        if (tensor.is_single) result_.single_scales = capped_sum(result_.single_scales, stored);
         continue;
       }
       if (is_blocks) result_.elements = capped_sum(result_.elements, stored);
@@ -242,6 +76,40 @@ class Sum {
   StoredCheckpoint result_;
   std::int64_t carried_ = 0, held_ = 0;  // codes as stored, and the weights that they hold
 };
+
+// Nothing when some weight's scheme has no formula. `scheme_for` gives null for what stays as it is.
+template <typename SchemeFor>
+std::optional<StoredCheckpoint> sum_up(const model::ModelSpec& spec, const SchemeFor& scheme_for) {
+  Sum sum(spec);
+  for (const model::Weight& weight : spec.weights) {
+    if (weight.hf_name.empty() && !weight.is_parameter) continue;  // GGUF's alone
+    const QuantizationScheme* scheme = scheme_for(weight);
+    if (!scheme)
+      sum.add_plain(weight);
+    else if (!sum.add_quantized(weight, *scheme))
+      return std::nullopt;
+    if (weight.group == model::WeightGroup::kMtp && weight.is_parameter) sum.add_mtp(weight.elements());
+  }
+  return sum.result();
+}
+
+bool recipe_takes(Recipe recipe, const model::Weight& weight) {
+  using model::WeightGroup;
+  switch (weight.group) {
+    case WeightGroup::kExperts:
+      return true;
+    case WeightGroup::kSharedExperts:
+    case WeightGroup::kFfn:
+      return recipe >= Recipe::kFeedForward;
+    case WeightGroup::kAttention:
+      return recipe == Recipe::kAllLinear ||
+             (recipe == Recipe::kFeedForwardAndOutput && module_of(weight).ends_with(".o_proj"));
+    case WeightGroup::kState:
+      return recipe == Recipe::kAllLinear;
+    default:
+      return false;
+  }
+}
 
 // MLX takes every table and matrix of the language model whose rows are whole groups.
 const QuantizationScheme* scheme_in_mlx(const model::Weight& weight, const model::Quantization& quantization,
@@ -342,15 +210,6 @@ std::optional<Naming> naming_of(const model::ModelSpec& spec, const model::Quant
 
 }  // namespace
 
-std::optional<std::vector<StoredTensor>> stored_tensors(std::span<const std::int64_t> shape,
-                                                        const QuantizationScheme& scheme, DType plain) {
-  if (shape.size() < 2) return std::nullopt;
-  Matrix weight{1, shape[shape.size() - 2], shape[shape.size() - 1]};
-  for (const std::int64_t stack : shape.first(shape.size() - 2))
-    weight.count = capped_product(weight.count, stack);
-  return Tensors(weight, scheme, plain).list();
-}
-
 const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Quantization& quantization) {
   return scheme_under_name(weight, quantization, module_of(weight));
 }
@@ -377,18 +236,17 @@ std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,
     return std::nullopt;
   const auto naming = quantization ? naming_of(spec, *quantization) : Naming::kAsInSpec;
   if (!naming) return std::nullopt;
-  Sum sum(spec);
-  for (const model::Weight& weight : spec.weights) {
-    if (weight.hf_name.empty() && !weight.is_parameter) continue;  // GGUF's alone
-    const QuantizationScheme* scheme =
-        quantization ? scheme_under_name(weight, *quantization, name_in_files(weight, *naming)) : nullptr;
-    if (!scheme)
-      sum.add_plain(weight);
-    else if (!sum.add_quantized(weight, *scheme))
-      return std::nullopt;
-    if (weight.group == model::WeightGroup::kMtp && weight.is_parameter) sum.add_mtp(weight.elements());
-  }
-  return sum.result();
+  return sum_up(spec, [&](const model::Weight& weight) {
+    return quantization ? scheme_under_name(weight, *quantization, name_in_files(weight, *naming)) : nullptr;
+  });
+}
+
+std::optional<StoredCheckpoint> checkpoint_by_recipe(const model::ModelSpec& spec, Recipe recipe,
+                                                     const QuantizationScheme& scheme) {
+  if (!spec.has_all_weights) return std::nullopt;
+  return sum_up(spec, [&](const model::Weight& weight) {
+    return is_matrix(weight) && recipe_takes(recipe, weight) ? &scheme : nullptr;
+  });
 }
 
 std::optional<Bytes> most_checkpoint_bytes(const model::ModelSpec& spec,

@@ -1,50 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// As which tensors does a checkpoint store its weights, by the config alone? The layouts of
-// model/stored_layout.h the other way round: from a weight's shape and the declared scheme to codes, scales
-// and the rest. An answer where no files are at hand; with files, their headers say it. Pure functions.
+// What would a checkpoint hold, by the config alone? Each weight in the scheme that is declared for it, as
+// stored_tensors.h lists its tensors. An answer where no files are at hand; with files, their headers say it.
+// Pure functions.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
-#include <vector>
 
-#include "base/dtype.h"
 #include "base/units.h"
+#include "memory/stored_tensors.h"
 #include "model/model.h"
 #include "model/quantization.h"
 
 namespace plimsoll::memory {
 
-struct StoredTensor {
-  std::string_view ending;  // of its name: "qweight", "weight_scale"
-  DType dtype = DType::kF32;
-  std::int64_t elements = 0;
-  bool is_companion = false;  // scales, zero points and such
-  // Elements more or less, where a number is written out whose length no config tells.
-  std::int64_t within = 0;
-};
-
-/// The tensors as which one weight is stored under that scheme; nothing for layouts whose sizes hang on more
-/// than the shape.
-/// Shapes: [out, in], or stacks of them [experts, out, in].
-/// Source: docs/formats/quantized_layouts.md.
-/// `plain` is the weights' type before; some layouts write its name down.
-std::optional<std::vector<StoredTensor>> stored_tensors(std::span<const std::int64_t> shape,
-                                                        const model::QuantizationScheme& scheme,
-                                                        DType plain = DType::kBF16);
-
 /// What a checkpoint of this model would hold, as its config declares it.
 struct StoredCheckpoint {
   Bytes bytes;
-  Bytes within;                   // more or less; 0 where the sum is exact
-  std::int64_t elements = 0;      // as the hub shows them: codes as stored, a byte of gpt-oss's blocks as two
-  std::int64_t scales = 0;        // companions
-  std::int64_t block_scales = 0;  // companions of gpt-oss's blocks
-  std::int64_t packed = 0;        // codes as stored less the weights that they hold
-  std::int64_t mtp = 0;           // weights of prediction layers
-  std::int64_t buffers = 0;       // stored, but no parameters
+  Bytes within;               // more or less; 0 where the sum is exact
+  std::int64_t elements = 0;  // as the hub shows them: codes as stored, a byte of gpt-oss's blocks as two
+  std::int64_t scales = 0;    // companions
+  std::int64_t single_scales = 0;  // those of one number for each matrix
+  std::int64_t block_scales = 0;   // companions of gpt-oss's blocks
+  std::int64_t packed = 0;         // codes as stored less the weights that they hold
+  std::int64_t mtp = 0;            // weights of prediction layers
+  std::int64_t buffers = 0;        // stored, but no parameters
 };
 
 /// Whether the declaration speaks of keys and values alone, and the weights are plain.
@@ -54,6 +34,14 @@ bool is_for_cache_alone(const model::Quantization& quantization);
 /// patterns that name modules by other names than the spec's, or more of them than can be tried.
 std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,
                                                   const std::optional<model::Quantization>& quantization);
+
+/// Which matrices of the decoder a converter takes; routers, indexers and the head stay in any case.
+/// Source: modelopt's NVFP4_EXPERTS_ONLY_CFG, NVFP4_MLP_ONLY_CFG, NVFP4_OMLP_ONLY_CFG, NVFP4_DEFAULT_CFG.
+enum class Recipe { kExperts, kFeedForward, kFeedForwardAndOutput, kAllLinear };
+
+/// The same where that recipe is followed, whatever the config declares.
+std::optional<StoredCheckpoint> checkpoint_by_recipe(const model::ModelSpec& spec, Recipe recipe,
+                                                     const model::QuantizationScheme& scheme);
 
 /// The bytes were every weight of 32 bits that is not quantized: for a config that names no dtype, which
 /// engines take for 16 bits. Nothing for one that names it, and where stored_checkpoint has nothing.

@@ -198,6 +198,31 @@ TEST(QuantizedWeights, StacksOfExpertsAndRaggedGroups) {
   EXPECT_FALSE(stored_tensors(vector, scheme));
 }
 
+// Whatever the config declares: two numbers for each matrix beside the scales of its groups.
+TEST(QuantizedWeights, RecipesTakeMoreAndMore) {
+  const auto config =
+      parse_json(R"({"architectures":["MixtralForCausalLM"],"model_type":"mixtral","hidden_size":64,
+    "num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"intermediate_size":96,"vocab_size":320,
+    "num_local_experts":4,"num_experts_per_tok":2,"max_position_embeddings":128,"torch_dtype":"bfloat16"})",
+                 "config.json");
+  const auto spec = model::read_spec(*config, "config.json");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  model::QuantizationScheme scheme;
+  scheme.layout = model::Layout::kNvfp4;
+  scheme.has_input_scale = true;
+  const auto checkpoint = checkpoint_by_recipe(*spec, Recipe::kExperts, scheme);
+  ASSERT_TRUE(checkpoint);
+  const std::int64_t matrices = 2 * 4 * 3, experts = matrices * 64 * 96;
+  EXPECT_EQ(checkpoint->packed, -experts / 2);
+  EXPECT_EQ(checkpoint->single_scales, 2 * matrices);
+  EXPECT_EQ(checkpoint->scales, experts / 16 + 2 * matrices);
+  EXPECT_EQ(checkpoint->elements, *model::count_parameters(*spec) + checkpoint->packed + checkpoint->scales);
+  const auto packed = [&](Recipe recipe) { return checkpoint_by_recipe(*spec, recipe, scheme)->packed; };
+  EXPECT_EQ(packed(Recipe::kFeedForward), -experts / 2);  // no others here
+  EXPECT_EQ(packed(Recipe::kFeedForwardAndOutput), -(experts + 2 * 64 * 64) / 2);
+  EXPECT_EQ(packed(Recipe::kAllLinear), -(experts + 2 * 64 * (64 + 64 + 32 + 32)) / 2);
+}
+
 // bitsandbytes writes the kind of its four-bit values into a name and into a text.
 TEST(QuantizedWeights, FourBitStatesNameTheirKind) {
   for (const auto& [type, ending] : {std::pair("nf4", "weight.quant_state.bitsandbytes__nf4"),

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MiMo-V2-Flash: sliding layers with sinks and twice the KV heads among full ones, values narrower than keys,
 // mixtures behind a dense first layer. Source: transformers' MiMoV2FlashConfig and the published config's
-// swa_* keys.
+// swa_* keys; for the prediction layers vLLM's mimo_v2_mtp.py.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "model/families/families.h"
 #include "model/families/states.h"
 
@@ -20,6 +24,24 @@ std::vector<bool> read_sliding(KeyReader& keys, std::size_t num_layers) {
                  : has_pattern  ? pattern[i] == 1
                                 : i != 0 && (i + 1) % 6 != 0;
   return sliding;
+}
+
+// A dense layer with a window, behind the projection that joins it to the model.
+void write_mtp(SpecWriter& writer, const Layer& layer, std::int64_t count, bool has_sinks) {
+  const std::int64_t width = writer.width();
+  const auto& attention = std::get<Attention>(layer.mixer);
+  writer.override_group(WeightGroup::kMtp);
+  for (int i = 0; i < static_cast<int>(count); ++i) {
+    writer.enter(fmt::format("model.mtp.layers.{}.", i), static_cast<int>(writer.spec().layers.size()) + i);
+    for (const char* name : {"enorm", "hnorm", "input_layernorm", "pre_mlp_layernorm", "final_layernorm"})
+      writer.norm(name, width);
+    writer.linear(WeightGroup::kMtp, "eh_proj", width, 2 * width);
+    write_attention(writer, attention);
+    if (has_sinks) writer.add(WeightGroup::kMtp, "self_attn.attention_sink_bias", {attention.q_heads});
+    write_ffn(writer, layer.ffn);
+    writer.spec().mtp_layers.push_back(layer);
+  }
+  writer.end_override();
 }
 
 }  // namespace
@@ -50,7 +72,7 @@ ModelSpec mimo_v2_flash_from_config(KeyReader& keys) {
     attention.head_dim = keys.count("swa_head_dim", kMaxHeadDim, attention.head_dim);
     attention.value_head_dim = keys.count("swa_v_head_dim", kMaxHeadDim, value_dim);
   });
-  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {256, 8, 2048});
+  const Ffn dense = spec.layers.front().ffn, moe = read_moe(keys, dense, {256, 8, 2048});
   if (keys["mlp_layer_types"].is_array() || keys.has("moe_layer_freq"))
     set_moe_layers(keys, moe, spec);
   else
@@ -67,6 +89,12 @@ ModelSpec mimo_v2_flash_from_config(KeyReader& keys) {
                                       {attention.q_heads});
                        }});
   spec.has_file_names = true;
+  const auto window_layer = std::find(sliding.begin(), sliding.end(), true) - sliding.begin();
+  if (const auto i = static_cast<std::size_t>(window_layer); i < spec.layers.size()) {
+    SpecWriter writer(spec);
+    write_mtp(writer, {spec.layers[i].mixer, dense},
+              keys.integer("num_nextn_predict_layers", 0, kMaxMtpLayers, 0), sliding_sinks);
+  }
   return spec;
 }
 
