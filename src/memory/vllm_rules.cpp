@@ -22,7 +22,12 @@ struct Change {
 // What each release changed, oldest first; the fields' own values are those of 0.6.
 constexpr Change kChanges[] = {
     {0, 6, 0, [](VllmRules&) {}},
-    {0, 8, 0, [](VllmRules& r) { r.batches = B::kNamed; }},
+    {0, 7, 2, [](VllmRules& r) { r.pads_latent = true; }},
+    {0, 8, 0,
+     [](VllmRules& r) {
+       r.batches = B::kNamed;
+       r.pads_latent = false;
+     }},
     {0, 8, 4, [](VllmRules& r) { r.batches = B::kMemory; }},
     {0, 9, 0, [](VllmRules& r) { r.batches = B::kNotA100; }},
     {0, 9, 1,
@@ -39,14 +44,20 @@ constexpr Change kChanges[] = {
      [](VllmRules& r) {
        r.rounds_budget_up = true;
        r.names_device = true;
+       r.reads_modelopt_cache = true;
      }},
+    {0, 16, 0, [](VllmRules& r) { r.reads_compressed_cache = true; }},
     {0, 18, 0, [](VllmRules& r) { r.grouping = G::kMost150; }},
     {0, 20, 0,
      [](VllmRules& r) {
        r.memory_utilization = 0.92;
        r.budgets_graphs = true;
      }},
-    {0, 21, 0, [](VllmRules& r) { r.tokens = T::kRequests; }},
+    {0, 21, 0,
+     [](VllmRules& r) {
+       r.tokens = T::kRequests;
+       r.override_is_pool = true;
+     }},
     {0, 22, 0, [](VllmRules& r) { r.says_models = false; }},
     {0, 26, 0,
      [](VllmRules& r) {
