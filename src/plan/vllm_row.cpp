@@ -174,6 +174,13 @@ class VllmQuestion {
       row.engine_message = memory.refusal.empty() ? plan.message : memory.refusal;
     finish_vllm_row(question_, memory, {ranks_, stages_}, row);
     if (auto copies = kv_replication(spec(), ranks_)) row.findings.push_back(std::move(*copies));
+    if (takes_declared_cache())
+      row.findings.push_back(
+          {"KV_CACHE_DECLARED", FindingLevel::kInfo, FindingKind::kCheckFailed,
+           "config.json: " + question_.model->quantization->pointer,
+           fmt::format("vLLM {} keeps keys and values in 8 bit here, as the config declares",
+                       question_.engine_version),
+           "--kv-cache-dtype bfloat16 keeps 16 bit"});
   }
 
   const Question& question_;

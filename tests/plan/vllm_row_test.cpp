@@ -169,6 +169,7 @@ TEST(VllmRow, AutoTakesTheCheckpointsCacheByRelease) {
   constexpr const char* kModelopt = "nvidia/Qwen3.5-122B-A10B-NVFP4";
   EXPECT_EQ(type_of(kModelopt, "vllm@0.13.0", "auto"), Json("bf16"));
   EXPECT_EQ(type_of(kModelopt, "vllm@0.14.0", "auto"), Json("fp8"));
+  EXPECT_EQ(row_of(request_of(kModelopt))["findings"].items()[0]["id"], Json("KV_CACHE_DECLARED"));
   EXPECT_EQ(type_of(kModelopt, "vllm@0.33.0", "bfloat16"), Json("bf16"));
   EXPECT_EQ(type_of(kSmall, "vllm@0.33.0", "auto"), Json("bf16"));
   auto other = request_of(kModelopt);
