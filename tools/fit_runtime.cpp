@@ -11,192 +11,25 @@
 #include <iostream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "facts/facts.h"
-#include "facts/gpus.h"
 #include "facts/vllm_runtime.h"
 #include "memory/memory.h"
 #include "plan/plan.h"
+#include "tools/fit_records.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr double kGiBytes = static_cast<double>(kGiB);
 
-struct Record {
-  std::string id, source, model, version, gpu;
-  plan::Model planned;
-  plan::Target target;
-  plan::Settings settings;
-  std::string release;
-  double budget = 0, overhead = 0;  // GiB
-  std::optional<double> kv;         // as logged, GiB
-  std::optional<double> peak;       // of activations, as logged
-  bool is_whole_weights = false;    // the plan knows the weights by itself
-  bool is_set_apart = false;        // not fitted on
-};
-
+using starts::Record;
 using Fits = std::vector<facts::VllmRuntime>;
 
 struct Span {
   int major, minor;
 };
-constexpr Span kSpans[] = {{0, 6}, {0, 8}, {0, 17}, {0, 20}};  // releases that took memory alike
-
-std::vector<std::string> cells(const std::string& line) {
-  std::vector<std::string> out;
-  std::stringstream stream(line);
-  for (std::string cell; std::getline(stream, cell, '\t');) out.push_back(cell);
-  return out;
-}
-
-std::string source_of(const std::string& text) {
-  if (text.starts_with("github:")) return text.substr(0, text.find(':', 7));
-  if (text.starts_with("public-file:")) return text;
-  const std::size_t end = text.find_first_of(":#");
-  return text.find('#') != std::string::npos ? text : text.substr(0, end);
-}
-
-// "0.7.x(V0)" and "0.10.1.1": what the plan is asked for. Nothing for builds of unknown age.
-std::optional<std::string> release_of(const std::string& version) {
-  if (version.starts_with("0.1.dev") || facts::release_numbers(version).size() < 2) return std::nullopt;
-  std::string text = version;
-  if (const auto x = text.find(".x"); x != std::string::npos) text = text.substr(0, x) + ".9";
-  if (const auto bracket = text.find('('); bracket != std::string::npos) text.resize(bracket);
-  const auto choice = facts::parse_engine("vllm@" + text);
-  return choice ? std::optional(choice->version) : std::nullopt;
-}
-
-class Reader {
- public:
-  bool read_models(const std::string& path) {
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-      const auto row = cells(line);
-      if (line.starts_with('!')) set_apart_.insert(row.front().substr(1));
-      if (line.starts_with('#') || row.size() != 3) continue;
-      const auto* entry = facts::find_catalogue(row[1]);
-      const auto values = parse_json(row[2], row[0]);
-      if (!entry || !values) {
-        std::cerr << "models: " << row[0] << ": no such entry, or no JSON\n";
-        return false;
-      }
-      Json config = entry->config_json();
-      for (const auto& [key, value] : values->members()) config.set(key, value);
-      plan::Model model;
-      model.source = row[0];
-      auto spec = model::read_spec(config, row[0]);
-      if (!spec) {
-        std::cerr << "models: " << spec.error().describe() << "\n";
-        return false;
-      }
-      model.spec = std::move(*spec);
-      plan::read_declared(config, model::read_quantization(config, {}), model);
-      models_[row[0]] = model;
-    }
-    return !models_.empty();
-  }
-
-  void read_records(const std::string& path) {
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-      const auto row = parse_json(line, path);
-      if (row && (*row)["engine"] == Json("vllm")) add_record(*row);
-    }
-  }
-
-  // model vllm gpu tp util weights activation non_torch cuda_graph kv_pool ...
-  void read_measured(const std::string& path) {
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-      auto row = cells(line);
-      row.resize(12);
-      const auto* model = model_of(row[0]);
-      if (!model || row[1] != "v0.19" || row[6].empty() || row[7].empty()) continue;
-      Record record;
-      record.id = row[0] + " tp" + row[3];
-      record.source = "llm-d-incubation/llm-d-planner";
-      record.version = "0.19.0";
-      record.target = *plan::parse_target("H100");
-      record.target.memory = Bytes(std::llround(79.19 * kGiBytes));
-      record.settings.tensor_parallel = std::stoi(row[3]);
-      record.settings.memory_utilization = std::stod(row[4]);
-      record.overhead = std::stod(row[6]) + std::stod(row[7]);
-      record.peak = std::stod(row[6]);
-      if (!row[9].empty()) record.kv = std::stod(row[9]);
-      finish(std::move(record), *model);
-    }
-  }
-
-  std::vector<Record> take() { return std::move(records_); }
-
- private:
-  const plan::Model* model_of(const std::string& name) const {
-    const auto at = models_.find(name);
-    return at == models_.end() ? nullptr : &at->second;
-  }
-
-  void add_record(const Json& row) {
-    const std::string* name = row["model"].as_string();
-    const std::string* version = row["version"].as_string();
-    const plan::Model* model = name ? model_of(*name) : nullptr;
-    const auto kv = row["available_kv_gib"].as_double(), weights = row["weights_gib"].as_double();
-    const auto share = row["gpu_memory_utilization"].as_double();
-    if (!model || !version || !kv || !weights || !share) return;
-    if (*kv <= 0 && !row["activation_peak_gib"].as_double()) return;
-    Record record;
-    record.id = *row["id"].as_string();
-    record.source = source_of(*row["source"].as_string());
-    record.version = *version;
-    if (const auto* gpu = row["gpu_name"].as_string()) record.gpu = *gpu;
-    if (record.gpu.find("GB10") != std::string::npos) return;  // shares memory with others
-    auto total = row["total_gpu_gib"].as_double();
-    if (const auto budget = row["budget_gib"].as_double(); !total && budget) total = *budget / *share;
-    if (!total) return;
-    record.target.asked = record.gpu;
-    if (const auto* known = facts::find_gpu(record.gpu).value_or(nullptr))
-      record.target.name = std::string(known->name);
-    else if (!record.gpu.empty())
-      record.target.name = record.gpu;
-    record.target.memory = Bytes(std::llround(*total * kGiBytes));
-    plan::Settings& settings = record.settings;
-    settings.tensor_parallel = static_cast<int>(row["tp"].as_integer().value_or(1));
-    settings.memory_utilization = *share;
-    settings.is_expert_parallel = row["ep"] == Json(true);
-    settings.is_eager = row["enforce_eager"] == Json(true);
-    settings.max_model_len = row["max_model_len"].as_integer();
-    const auto count = [&](const char* key) -> std::optional<int> {
-      const auto value = row[key].as_integer();
-      return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
-    };
-    settings.max_num_seqs = count("max_num_seqs");
-    settings.max_num_batched_tokens = count("max_num_batched_tokens");
-    if (name->find("MTP") != std::string::npos) settings.num_speculative_tokens = 1;
-    record.kv = kv;
-    record.overhead = *total * *share - *weights - *kv;
-    record.peak = row["activation_peak_gib"].as_double();
-    finish(std::move(record), *model);
-  }
-
-  void finish(Record record, const plan::Model& model) {
-    const auto release = release_of(record.version);
-    if (!release) return;
-    record.release = *release;
-    record.model = model.source;
-    record.planned = model;
-    record.target.count = record.settings.tensor_parallel.value_or(1);
-    record.budget =
-        static_cast<double>(record.target.memory.value) / kGiBytes * *record.settings.memory_utilization;
-    record.is_set_apart = set_apart_.contains(record.id);
-    record.is_whole_weights = model.spec.name.empty() && !record.model.starts_with("GLM");
-    records_.push_back(std::move(record));
-  }
-
-  std::map<std::string, plan::Model> models_;
-  std::set<std::string> set_apart_;
-  std::vector<Record> records_;
-};
+constexpr Span kSpans[] = {{0, 6}, {0, 7}, {0, 8}, {0, 17}, {0, 20}};  // releases that took memory alike
 
 std::size_t span_of(const Record& record) {
   const auto numbers = facts::release_numbers(record.release);
@@ -268,12 +101,15 @@ void descend(const std::vector<const Record*>& records, Fits& fits, Field field,
 }
 
 constexpr int kRounds = 4;
+// Of a token in a layer, not fitted: its hidden state, residual and norm; gate, up and their product.
+constexpr double kLayerVectors = 3.0;
 
-/// Spans share what did not change between them: the sampler's kernel came with 0.17, the second engine with
-/// 0.8. A constant that no row hangs on keeps what it starts from.
+/// Spans share what did not change between them: until 0.6.4 the context of the device counts as taken by the run,
+/// the second engine came with 0.8, the sampler's kernel with 0.17. A constant that no row hangs on keeps what it
+/// starts from.
 Fits fit_all(const std::vector<Record>& records, const std::string& left_out) {
-  constexpr std::size_t kFirstEngine = 0, kSecondEngine = 1, kNewSampler = 2, kGraphs = 3;
-  Fits fits(std::size(kSpans), {0, 0, 9.7, 3.5, 3.0, 128, 512, 256, 512, 0, 0, ""});
+  constexpr std::size_t kFirstEngine = 0, kBaseline = 1, kSecondEngine = 2, kNewSampler = 3, kGraphs = 4;
+  Fits fits(std::size(kSpans), {0, 0, 9.7, kLayerVectors, kLayerVectors, 128, 512, 256, 512, 0, 0, ""});
   for (std::size_t span = 0; span < fits.size(); ++span) {
     fits[span].major = kSpans[span].major, fits[span].minor = kSpans[span].minor;
     if (span >= kNewSampler) fits[span].sampler_copies = 3.8;
@@ -285,10 +121,10 @@ Fits fit_all(const std::vector<Record>& records, const std::string& left_out) {
   for (int round = 0; round < kRounds; ++round) {
     descend(own, fits, &Fit::sampler_copies, kFirstEngine, kSecondEngine, 8, 12, 0.05);
     descend(own, fits, &Fit::sampler_copies, kNewSampler, kGraphs, 2, 6, 0.05);
-    descend(own, fits, &Fit::hidden_vectors, kFirstEngine, kGraphs, 2, 6, 0.25);
     descend(own, fits, &Fit::one_gpu_mib, kFirstEngine, kFirstEngine, 0, 1024, 8);
+    descend(own, fits, &Fit::one_gpu_mib, kBaseline, kBaseline, 0, 1024, 8);
     descend(own, fits, &Fit::one_gpu_mib, kSecondEngine, kGraphs, 0, 1024, 8);
-    descend(own, fits, &Fit::many_gpus_mib, kFirstEngine, kFirstEngine, 0, 3072, 16);
+    descend(own, fits, &Fit::many_gpus_mib, kFirstEngine, kBaseline, 0, 3072, 16);
     descend(own, fits, &Fit::many_gpus_mib, kSecondEngine, kGraphs, 0, 3072, 16);
     descend(own, fits, &Fit::graphs_mib, kGraphs, kGraphs, 0, 2048, 32);
     descend(own, fits, &Fit::drafts_mib, kFirstEngine, kGraphs, 0, 4096, 64);
@@ -305,7 +141,9 @@ bool is_wide(const Record& record) {
 
 struct Judged {
   const Record* record;
-  double error;  // GiB of overhead, without its own source
+  double error;                 // GiB of overhead, without its own source
+  std::optional<double> cache;  // GiB planned from model, GPU and flags, without its own source
+  bool is_in_band = false;      // the logged cache lies in the band around it
 };
 
 /// The value below which `share` of the sources' weight lies.
@@ -318,13 +156,17 @@ double weighted_quantile(std::vector<std::pair<double, double>> values, double s
   return 0;
 }
 
-std::vector<std::pair<double, double>> votes(const std::vector<Judged>& judged, bool wide) {
+/// What `value_of` tells of each row, with the row's share of its source's one vote; rows without a value have
+/// none.
+template <class ValueOf>
+std::vector<std::pair<double, double>> votes(const std::vector<Judged>& judged, ValueOf value_of) {
   std::map<std::string, int> number;
   for (const Judged& one : judged)
-    if (is_wide(*one.record) == wide) ++number[one.record->source];
+    if (value_of(one)) ++number[one.record->source];
   std::vector<std::pair<double, double>> out;
   for (const Judged& one : judged)
-    if (is_wide(*one.record) == wide) out.emplace_back(std::abs(one.error), 1.0 / number[one.record->source]);
+    if (const std::optional<double> value = value_of(one))
+      out.emplace_back(std::abs(*value), 1.0 / number[one.record->source]);
   return out;
 }
 
@@ -363,8 +205,11 @@ int write_table(const std::string& path, const std::string& table) {
   return 0;
 }
 
-/// The cache from model, GPU and flags alone, by the constants that are in the program now.
-std::optional<double> planned_cache(const Record& record) {
+/// The cache from model, GPU and flags alone: planned with the constants in the program, then moved by what
+/// `fit` says otherwise of the run.
+void plan_cache(const facts::VllmRuntime& fit, Judged& judged) {
+  const Record& record = *judged.record;
+  if (!record.is_whole_weights) return;
   plan::Request request;
   request.engine = *facts::parse_engine("vllm@" + record.release);
   request.models = {record.planned};
@@ -373,9 +218,47 @@ std::optional<double> planned_cache(const Record& record) {
   const auto plan = plan::make_plan(request);
   if (!plan || plan->rows.empty()) {
     if (!plan) std::cerr << record.id << ": " << plan.error().describe() << "\n";
-    return std::nullopt;
+    return;
   }
-  return static_cast<double>(plan->rows[0].kv_cache.value) / kGiBytes;
+  const auto own = runtime_of(record, facts::vllm_runtime(record.release)).total();
+  const Bytes moved = plan->rows[0].kv_cache + own - runtime_of(record, fit).total();
+  judged.cache = static_cast<double>(moved.value) / kGiBytes;
+  if (!record.kv) return;
+  const double bar = static_cast<double>(plan->rows[0].error_bar.value) / kGiBytes;
+  judged.is_in_band = std::abs(*judged.cache - std::max(0.0, *record.kv)) <= bar;
+}
+
+void print_row(const Judged& one) {
+  const Record& record = *one.record;
+  const auto text = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.2f}", *value) : std::string("-");
+  };
+  const bool has_both = one.cache && record.kv;
+  const auto percent = [&](double whole) {
+    return has_both ? fmt::format("{:+.1f}", (*one.cache - *record.kv) / whole * 100) : std::string("-");
+  };
+  fmt::print("{:<26} {:<9} {:<28} {:>3} {:>8.2f} {:>+8.2f} {:>8} {:>8} {:>8} {:>8}\n",
+             record.id.substr(0, 26), record.release, record.planned.source.substr(0, 28),
+             record.settings.tensor_parallel.value_or(1), record.overhead, one.error, text(record.kv),
+             text(one.cache), percent(record.budget), percent(record.kv.value_or(1)));
+}
+
+/// Of rows whose start left something for the cache.
+void print_cache(const std::vector<Judged>& judged) {
+  const auto has_cache = [](const Judged& one) { return one.cache && one.record->kv && *one.record->kv > 0; };
+  const auto shares = votes(judged, [&](const Judged& one) {
+    return has_cache(one) ? std::optional((*one.cache - *one.record->kv) / *one.record->kv * 100)
+                          : std::nullopt;
+  });
+  const auto inside = votes(judged, [&](const Judged& one) {
+    return has_cache(one) ? std::optional(one.is_in_band ? 1.0 : 0.0) : std::nullopt;
+  });
+  double all = 0, in = 0;
+  for (const auto& [value, weight] : inside) all += weight, in += value * weight;
+  fmt::print("cache from model, GPU and flags: {} rows; error in % of it: median {:.1f}, 90th percentile "
+             "{:.1f}; in the band: {:.0f} % of the votes\n",
+             shares.size(), weighted_quantile(shares, 0.5), weighted_quantile(shares, 0.9),
+             all > 0 ? in / all * 100 : 0);
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -383,11 +266,12 @@ int run(const std::vector<std::string>& arguments) {
     std::cerr << "usage: fit_runtime RECORDS.jsonl MEASURED.tsv MODELS.tsv [--eligible] [--write FILE]\n";
     return 2;
   }
-  Reader reader;
-  if (!reader.read_models(arguments[2])) return 3;
-  reader.read_records(arguments[0]);
-  reader.read_measured(arguments[1]);
-  const std::vector<Record> records = reader.take();
+  auto book = starts::read_book(arguments[2]);
+  if (!book) {
+    std::cerr << book.error().describe() << "\n";
+    return 3;
+  }
+  const std::vector<Record> records = starts::read_records(*book, arguments[0], arguments[1]);
   const bool is_listing = std::find(arguments.begin(), arguments.end(), "--eligible") != arguments.end();
 
   Fits fits = fit_all(records, "");
@@ -396,25 +280,22 @@ int run(const std::vector<std::string>& arguments) {
   std::vector<Judged> judged;
   for (const std::string& source : sources) {
     const Fits without = fit_all(records, source);
-    for (const Record& record : records)
-      if (record.source == source) judged.push_back({&record, error_of(record, without[span_of(record)])});
-  }
-  if (is_listing) {
-    fmt::print("{:<34} {:<10} {:<30} {:>3} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "row", "release", "model", "tp",
-               "overhead", "error", "KV log", "KV plan", "of bud %");
-    for (const Judged& one : judged) {
-      const Record& record = *one.record;
-      const auto planned = record.is_whole_weights ? planned_cache(record) : std::nullopt;
-      fmt::print(
-          "{:<34} {:<10} {:<30} {:>3} {:>8.2f} {:>+8.2f} {:>8} {:>8} {:>8}\n", record.id.substr(0, 34),
-          record.release, record.model.substr(0, 30), record.settings.tensor_parallel.value_or(1),
-          record.overhead, one.error, record.kv ? fmt::format("{:.2f}", *record.kv) : "-",
-          planned ? fmt::format("{:.2f}", *planned) : "-",
-          planned && record.kv ? fmt::format("{:+.1f}", (*planned - *record.kv) / record.budget * 100) : "-");
+    for (const Record& record : records) {
+      if (record.source != source) continue;
+      const facts::VllmRuntime& fit = without[span_of(record)];
+      judged.push_back({&record, error_of(record, fit), {}});
+      plan_cache(fit, judged.back());
     }
   }
+  if (is_listing) {
+    fmt::print("{:<26} {:<9} {:<28} {:>3} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "row", "release", "model",
+               "tp", "overhead", "error", "KV log", "KV plan", "of bud %", "of KV %");
+    for (const Judged& one : judged) print_row(one);
+  }
   for (const bool wide : {false, true}) {
-    const auto errors = votes(judged, wide);
+    const auto errors = votes(judged, [&](const Judged& one) {
+      return is_wide(*one.record) == wide ? std::optional(one.error) : std::nullopt;
+    });
     const double median = weighted_quantile(errors, 0.5), high = weighted_quantile(errors, 0.9);
     fmt::print(
         "{}: {} rows; error of what is beside weights and cache, each source left out and one vote: "
@@ -423,6 +304,7 @@ int run(const std::vector<std::string>& arguments) {
     const auto band = static_cast<std::int64_t>(std::ceil(high * 1024 / 64) * 64);
     for (facts::VllmRuntime& fit : fits) (wide ? fit.wide_band_mib : fit.band_mib) = band;
   }
+  print_cache(judged);
   const std::string table = table_of(fits, records);
   fmt::print("{}", table);
   for (std::size_t i = 3; i + 1 < arguments.size(); ++i)

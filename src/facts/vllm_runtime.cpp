@@ -13,10 +13,11 @@ namespace {
 // Columns: release; copies of logits; vectors per token, wide and inner; MiB outside of torch with one GPU
 // and with several; MiB of graphs, of a drafter; half bands; source.
 constexpr VllmRuntime kRuntimes[] = {
-    {0, 20, 3.90, 3.00, 3.0, 40, 208, 0, 1088, 960, 3200, "17 starts of 1 sources"},
-    {0, 17, 3.90, 3.00, 3.0, 40, 208, 256, 1088, 960, 3200, "8 starts of 2 sources"},
-    {0, 8, 9.75, 3.00, 3.0, 40, 208, 256, 1088, 960, 3200, "17 starts of 6 sources"},
-    {0, 6, 9.75, 3.00, 3.0, 128, 512, 256, 1088, 960, 3200, "11 starts of 10 sources"},
+    {0, 20, 3.90, 3.00, 3.0, 40, 208, 0, 1088, 960, 1920, "17 starts of 1 sources"},
+    {0, 17, 3.90, 3.00, 3.0, 40, 208, 256, 1088, 960, 1920, "8 starts of 2 sources"},
+    {0, 8, 9.80, 3.00, 3.0, 40, 208, 256, 1088, 960, 1920, "15 starts of 4 sources"},
+    {0, 7, 9.80, 3.00, 3.0, 56, 512, 256, 1088, 960, 1920, "6 starts of 6 sources"},
+    {0, 6, 9.80, 3.00, 3.0, 368, 512, 256, 1088, 960, 1920, "4 starts of 3 sources"},
 };
 
 }  // namespace

@@ -265,6 +265,9 @@ class Planner {
     const Bytes block = *std::max_element(plan_.bytes_per_block.begin(), plan_.bytes_per_block.end());
     plan_.max_model_len = settings_.max_model_len;
     const std::int64_t need = blocks_of_request(settings_.max_model_len);
+    if (rules_.override_is_pool && settings_.num_blocks_override)
+      available =
+          Bytes(checked_product(block.value, *settings_.num_blocks_override).value_or(available.value));
     plan_.available = available - Bytes(rules_.reserves_null_block ? block.value : 0);
     plan_.required = block * need;
     plan_.fits = plan_.required <= plan_.available;

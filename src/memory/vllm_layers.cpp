@@ -10,7 +10,8 @@ namespace plimsoll::memory {
 namespace {
 
 constexpr std::int64_t kFp8DsMlaToken = 656;  // 512 fp8 values, 4 scales of f32, 64 rotary values of 16 bit
-constexpr int kIndexerScaleGroup = 128;       // values of an index key that share one f32 scale
+constexpr std::int64_t kPaddedLatentBytes = 256;
+constexpr int kIndexerScaleGroup = 128;  // values of an index key that share one f32 scale
 
 class LayerList {
  public:
@@ -50,11 +51,21 @@ class LayerList {
     if (latent.window_tokens || latent.tokens_per_entry > 1) return unsupported("compressed latent vectors");
     VllmLayer entry{.kind = VllmKind::kLatent, .layer = place_};
     PLIMSOLL_TRY(const Bytes all, kv_layer_bytes_per_token(layer, dtype(), 1));
-    entry.token_bytes = settings_.cache == VllmCacheType::kFp8DsMla ? Bytes(kFp8DsMlaToken)
-                                                                    : Bytes(all.value / layer.num_mixers);
+    entry.token_bytes = settings_.cache == VllmCacheType::kFp8DsMla
+                            ? Bytes(kFp8DsMlaToken)
+                            : padded_latent(Bytes(all.value / layer.num_mixers));
     entry.aligns_blocks = latent.indexer.has_value() && settings_.cache == VllmCacheType::k16Bit;
     layers_.push_back(entry);
     return add_indexer(latent.indexer);
+  }
+
+  // Values, not bytes, are filled up: as many as the activations' type has in 256 bytes.
+  Bytes padded_latent(Bytes token) const {
+    if (!settings_.pads_latent) return token;
+    const std::int64_t width = stored_bytes(dtype(), 1).value_or(Bytes(2)).value;
+    const std::int64_t step =
+        kPaddedLatentBytes / stored_bytes(settings_.activation_dtype, 1).value_or(Bytes(2)).value;
+    return Bytes((token.value / width + step - 1) / step * step * width);
   }
 
   Status add_mixer(const model::Layer&, const model::State& state) { return add_state(state); }

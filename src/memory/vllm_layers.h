@@ -40,6 +40,7 @@ struct VllmLayerSettings {
   int tensor_parallel = 1;
   int num_speculative_tokens = 0;             // of multi-token prediction: its layers keep keys too
   std::optional<DType> recurrent_dtype = {};  // --mamba-ssm-cache-dtype
+  bool pads_latent = false;                   // latent vectors fill whole 256 bytes of the activations' type
   bool has_fp8_index_keys = false;      // compressed index keys: --attention-config.indexer_kv_dtype fp8
   bool gdn_exports_checkpoint = false;  // gated delta nets under --gdn-prefill-backend flashinfer
 };

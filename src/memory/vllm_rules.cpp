@@ -22,8 +22,15 @@ struct Step {
 // What each release changed, oldest first; the fields' own values are those of 0.6.
 constexpr Step kSteps[] = {
     {{0, 6, 0, "one pool of equal layers; no groups"}, [](VllmRules&) {}},
-    {{0, 8, 0, "batches of 8,192 tokens on H100 and H200; 1,024 sequences on all GPUs"},
-     [](VllmRules& r) { r.batches = B::kNamed; }},
+    {{0, 7, 2, "latent vectors of the cache fill a multiple of 256 bytes"},
+     [](VllmRules& r) { r.pads_latent = true; }},
+    {{0, 8, 0,
+      "batches of 8,192 tokens on H100 and H200; 1,024 sequences on all GPUs; latent vectors are no longer "
+      "padded"},
+     [](VllmRules& r) {
+       r.batches = B::kNamed;
+       r.pads_latent = false;
+     }},
     {{0, 8, 4, "batches of 8,192 tokens and 1,024 sequences on GPUs of 70 GiB and more, 2,048 and 256 below"},
      [](VllmRules& r) { r.batches = B::kMemory; }},
     {{0, 9, 0, "A100 takes the batches of small GPUs"}, [](VllmRules& r) { r.batches = B::kNotA100; }},
@@ -41,23 +48,31 @@ constexpr Step kSteps[] = {
      [](VllmRules& r) { r.tokens = T::kLeastBlock; }},
     {{0, 12, 0, "groups as long as the most frequent kind, where that has less than 1.25 times the rarest"},
      [](VllmRules& r) { r.grouping = G::kMost125; }},
-    {{0, 14, 0, "the budget is rounded up to a whole byte"},
+    {{0, 14, 0,
+      "the budget is rounded up to a whole byte; auto takes the cache type that a modelopt checkpoint names"},
      [](VllmRules& r) {
        r.rounds_budget_up = true;
        r.names_device = true;
+       r.reads_modelopt_cache = true;
      }},
+    {{0, 16, 0, "auto takes the cache type that a compressed-tensors checkpoint names"},
+     [](VllmRules& r) { r.reads_compressed_cache = true; }},
     {{0, 18, 0, "groups as long as the most frequent kind, where that has less than 1.5 times the rarest"},
      [](VllmRules& r) { r.grouping = G::kMost150; }},
     {{0, 20, 0,
       "--gpu-memory-utilization is 0.92 by default, 0.90 before; an estimate for CUDA graphs is taken off "
-      "the "
-      "cache"},
+      "the cache"},
      [](VllmRules& r) {
        r.memory_utilization = 0.92;
        r.budgets_graphs = true;
      }},
-    {{0, 21, 0, "the tokens that are logged are the requests of the longest length times that length"},
-     [](VllmRules& r) { r.tokens = T::kRequests; }},
+    {{0, 21, 0,
+      "the tokens that are logged are the requests of the longest length times that length; "
+      "--num-gpu-blocks-override is the pool itself"},
+     [](VllmRules& r) {
+       r.tokens = T::kRequests;
+       r.override_is_pool = true;
+     }},
     {{0, 22, 0, "the refusal reads \"model's\""}, [](VllmRules& r) { r.says_models = false; }},
     {{0, 26, 0,
       "windows keep the tokens of every batch under way; prefixes of models with states are cached by "

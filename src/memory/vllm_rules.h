@@ -58,6 +58,10 @@ struct VllmRules {
   bool counts_others = true;               // what others took before the start is taken off the budget
   bool rounds_budget_up = false;           // the share in bytes; else down
   bool budgets_graphs = false;             // an estimate for CUDA graphs is taken off the budget
+  bool pads_latent = false;                // latent vectors are filled up to whole 256 bytes
+  bool reads_modelopt_cache = false;       // `auto` takes the cache's type that modelopt declares
+  bool reads_compressed_cache = false;     // the same of compressed-tensors
+  bool override_is_pool = false;           // blocks given by a flag are what a request is held against
 };
 
 /// The rules of `version` ("0.33.0"): of the newest release known that is no newer, the oldest known where

@@ -86,7 +86,8 @@ void QuantizationReader::read_beside(const Json& quantization) {
   if (result_.format.is_null() && quantization["quant_algo"].is_string())
     result_.format = quantization["quant_algo"];
   if (result_.group_size.is_null()) result_.group_size = quantization["group_size"];
-  if (result_.kv_cache_algorithm.empty())
+  // Engines read this file only where the config has no declaration of its own.
+  if (result_.pointer.empty() && result_.kv_cache_algorithm.empty())
     result_.kv_cache_algorithm = text_of(quantization["kv_cache_quant_algo"]);
 }
 

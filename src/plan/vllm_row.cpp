@@ -87,9 +87,18 @@ class VllmQuestion {
     return {};
   }
 
+  // For `auto` a checkpoint may say how its keys are stored; by release, and by who wrote it.
+  bool takes_declared_cache() const {
+    const auto& declared = question_.model->quantization;
+    if (settings_.kv_cache_dtype != "auto" || settings_.quantization || !declared) return false;
+    return declared->kv_cache_dtype() &&
+           (declared->method == "compressed-tensors" ? rules_.reads_compressed_cache
+                                                     : rules_.reads_modelopt_cache);
+  }
+
   // Sparse latent attention keeps fp8 in rows of its own.
   Status read_cache() {
-    const std::string& asked = settings_.kv_cache_dtype;
+    const std::string asked = takes_declared_cache() ? "fp8" : settings_.kv_cache_dtype;
     PLIMSOLL_TRY(const DType dtype, memory::kv_dtype(asked, spec()));
     const int bytes = static_cast<int>(stored_bytes(dtype, 1).value_or(Bytes(0)).value);
     if (bytes != 1 && bytes != 2)
@@ -112,6 +121,7 @@ class VllmQuestion {
     layers.tensor_parallel = ranks_;
     layers.num_speculative_tokens = settings_.num_speculative_tokens;
     layers.recurrent_dtype = settings_.state_dtype;
+    layers.pads_latent = rules_.pads_latent;
     layers.has_fp8_index_keys = settings_.has_fp8_index_keys;
     layers.gdn_exports_checkpoint = settings_.uses_flashinfer_prefill;
     return layers;
@@ -185,6 +195,13 @@ class VllmQuestion {
         row.findings.push_back(std::move(*fault));
       }
     if (auto copies = kv_replication(spec(), ranks_)) row.findings.push_back(std::move(*copies));
+    if (takes_declared_cache())
+      row.findings.push_back(
+          {"KV_CACHE_DECLARED", FindingLevel::kInfo, FindingKind::kCheckFailed,
+           "config.json: " + question_.model->quantization->pointer,
+           fmt::format("vLLM {} keeps keys and values in 8 bit here, as the config declares",
+                       question_.engine_version),
+           "--kv-cache-dtype bfloat16 keeps 16 bit"});
   }
 
   const Question& question_;

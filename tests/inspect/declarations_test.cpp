@@ -146,6 +146,21 @@ TEST(Declarations, ValuesOfAnotherType) {
   EXPECT_EQ(finding_of(sound.inspected(), "CFG_TYPE"), nullptr);
 }
 
+// Engines read the file beside the config only where the config declares no quantization.
+TEST(Declarations, OfTheCacheBesideTheConfig) {
+  const auto tells_cache = [](const std::string& config_member) {
+    ModelFolder folder;
+    std::string config(kSmallLlama);
+    config.pop_back();
+    folder.write("config.json", config + config_member + "}")
+        .write("hf_quant_config.json",
+               R"({"quantization":{"quant_algo":"FP8","kv_cache_quant_algo":"FP8"}})");
+    return finding_of(folder.inspected(), "KV_CACHE_DECLARED") != nullptr;
+  };
+  EXPECT_TRUE(tells_cache(""));
+  EXPECT_FALSE(tells_cache(R"(,"quantization_config":{"quant_method":"modelopt","quant_algo":"FP8"})"));
+}
+
 // Of two declarations one is wrong, whichever engines take.
 TEST(Declarations, TwoThatDisagree) {
   const auto differ = [](const std::string& config_member, const char* file, const char* text) {

@@ -160,5 +160,42 @@ TEST(VllmRow, ReleasesSayTokensDifferently) {
   EXPECT_NE(*now, *before);
 }
 
+TEST(VllmRow, AutoTakesTheCheckpointsCacheByRelease) {
+  const auto type_of = [](const char* id, const char* engine, const char* asked) {
+    auto request = request_of(id, engine);
+    request.settings.kv_cache_dtype = asked;
+    return row_of(request)["kv_cache_dtype"];
+  };
+  constexpr const char* kModelopt = "nvidia/Qwen3.5-122B-A10B-NVFP4";
+  EXPECT_EQ(type_of(kModelopt, "vllm@0.13.0", "auto"), Json("bf16"));
+  EXPECT_EQ(type_of(kModelopt, "vllm@0.14.0", "auto"), Json("fp8"));
+  EXPECT_EQ(row_of(request_of(kModelopt))["findings"].items()[0]["id"], Json("KV_CACHE_DECLARED"));
+  EXPECT_EQ(type_of(kModelopt, "vllm@0.33.0", "bfloat16"), Json("bf16"));
+  EXPECT_EQ(type_of(kSmall, "vllm@0.33.0", "auto"), Json("bf16"));
+  auto other = request_of(kModelopt);
+  other.settings.quantization = memory::WeightFormat::kBFloat16;  // not that checkpoint
+  EXPECT_EQ(row_of(other)["kv_cache_dtype"], Json("bf16"));
+}
+
+TEST(VllmRow, LatentVectorsWereFilledUp) {
+  const auto bytes_of = [](const char* engine) {
+    return row_of(request_of("deepseek-ai/DeepSeek-V2-Lite-Chat", engine))["kv_bytes_per_token_per_gpu"];
+  };
+  EXPECT_EQ(bytes_of("vllm@0.7.1"), Json(27 * 576 * 2));
+  EXPECT_EQ(bytes_of("vllm@0.7.3"), Json(27 * 640 * 2));
+  EXPECT_EQ(bytes_of("vllm@0.8.0"), Json(27 * 576 * 2));
+}
+
+TEST(VllmRow, GivenBlocksAreThePool) {
+  const auto fits = [](const char* engine) {
+    auto request = request_of(kSmall, engine);
+    request.settings.num_blocks = 600;  // 512 for the longest request
+    request.settings.kv_cache_bytes = Bytes(kGiB / 2);
+    return row_of(request)["fits"];
+  };
+  EXPECT_EQ(fits("vllm@0.20.0"), Json(false));
+  EXPECT_EQ(fits("vllm@0.21.0"), Json(true));
+}
+
 }  // namespace
 }  // namespace plimsoll::plan
