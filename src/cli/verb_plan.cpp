@@ -6,6 +6,7 @@
 #include "artifact/artifact.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "cli/llama_cpp_flags.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "memory/memory.h"
@@ -35,6 +36,7 @@ struct PlanFlags {
   std::string gpu_memory, gpu_free;
   std::optional<double> utilization;
   VllmFlags vllm;
+  LlamaCppFlags llama_cpp;
 };
 
 Result<std::optional<std::int64_t>> size_of(const std::string& text, const char* flag) {
@@ -113,6 +115,7 @@ Result<plan::Settings> settings_of(const PlanFlags& flags) {
   settings.dtype = flags.dtype;
   settings.memory_utilization = flags.utilization;
   PLIMSOLL_TRY_VOID(add_vllm_settings(flags.vllm, settings));
+  PLIMSOLL_TRY(settings.llama_cpp, llama_cpp_settings(flags.llama_cpp));
   if (!flags.quantization.empty()) {
     settings.quantization = memory::parse_weight_format(flags.quantization);
     if (!settings.quantization)
@@ -135,7 +138,9 @@ Result<plan::Model> model_of(const PlanFlags& flags) {
   model.title = !model.spec.name.empty() ? model.spec.name : known ? std::string(known->title) : text;
   for (const Finding& finding : artifact->findings()) log_info(finding.id + ": " + finding.message);
   model.stored_weights = memory::stored_weights_bytes(*artifact, model.spec);
-  if (artifact->form() != artifact::Form::kGguf)
+  if (artifact->form() == artifact::Form::kGguf)
+    model.gguf_weights = memory::llama_cpp_weights(*artifact, model.spec);
+  else
     plan::read_declared(artifact->config(), model::declared_quantization(*artifact), model);
   return model;
 }
@@ -245,8 +250,8 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("MODEL", flags.model,
                   std::string(kModelHelp) + "; without it: the whole built-in catalogue");
   verb.add_option("--engine", flags.engine,
-                  "plimsoll (this program's own, on the CPU), any (the formula alone), or vllm[@VERSION]; "
-                  "others are not modelled yet. "
+                  "plimsoll (this program's own, on the CPU), any (the formula alone), vllm[@VERSION] or "
+                  "llama.cpp; others are not modelled yet. "
                   "Default: any with --gpu, plimsoll on this machine");
   verb.add_option("--accounting", flags.accounting, "simple: memory x share - weights - reserve, GB = 10^9")
       ->check(CLI::IsMember({"simple"}));
@@ -254,7 +259,7 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_flag("--here", flags.is_here, "this machine's memory (the default when nothing else is said)");
   verb.add_option("--gpu-memory-bytes", flags.gpu_memory, "memory of one GPU, as the driver reports it");
   verb.add_option("--gpu-free-bytes", flags.gpu_free, "what of it is free at the start");
-  verb.add_option("--max-model-len", flags.max_model_len,
+  verb.add_option("--max-model-len,--ctx-size", flags.max_model_len,
                   "longest request in tokens; auto: the longest that fits");
   verb.add_option("--kv-cache-dtype", flags.kv_cache_dtype, "auto, bfloat16, fp8, ...")
       ->capture_default_str();
@@ -272,6 +277,7 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
       ->check(CLI::Range(0.01, 1.0));
   verb.add_option("--threads", flags.threads, "worker threads of the embedded engine (one per core)");
   add_vllm_flags(verb, flags.vllm);
+  add_llama_cpp_flags(verb, flags.llama_cpp);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace plimsoll::memory {
 enum class Accounting {
   kEmbedded,  // this program's engine: docs/formulas/embedded_engine.md
   kVllm,      // docs/formulas/vllm_kv_cache.md, by release: vllm_rules.h
+  kLlamaCpp,  // docs/formulas/llama_cpp.md
   kSimple,    // no engine: docs/formulas/simple_accounting.md
 };
 
@@ -22,6 +23,7 @@ struct EngineRules {
   Accounting accounting = Accounting::kEmbedded;
   double memory_utilization = 0.92;  // share of the memory that may be used when no flag says otherwise
   Bytes reserve_per_gpu;             // kSimple: activations, graphs and the rest, assumed
+                                     // kLlamaCpp: what --fit leaves free on each device
   Bytes process_base;                // kEmbedded: program, libraries, tokenizer and heap, assumed
   Bytes default_pool_limit;          // kEmbedded: the pool's size unless one request or a flag needs more
   int block_size = 16;               // tokens per KV block when no flag says otherwise

@@ -123,6 +123,8 @@ Result<Row> make_row(const Question& question) {
       return make_simple_row(question);
     case memory::Accounting::kVllm:
       return make_vllm_row(question);
+    case memory::Accounting::kLlamaCpp:
+      return make_llama_cpp_row(question);
     case memory::Accounting::kEmbedded:
       break;
   }

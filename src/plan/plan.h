@@ -29,6 +29,7 @@ struct Model {
   std::optional<Bytes> declared_weights;  // what a checkpoint takes that is stored as the config declares
   std::optional<model::Quantization> quantization;  // as the config declares it
   std::optional<Bytes> most_declared;               // the same in 32 bits, where the config names no dtype
+  memory::LlamaCppModelWeights gguf_weights;        // of a GGUF file; no weights: it is none
 };
 
 /// Fills in what the config alone tells beside the spec, as inspect counts it: default length, cache type,
@@ -52,6 +53,14 @@ struct Target {
 Result<Target> parse_target(const std::string& text);
 /// This machine as a target. Errors: kUnsupported when the system does not tell its memory.
 Result<Target> target_here(const Machine& machine);
+
+/// The flags of llama.cpp beside those that it shares; --ctx-size is `max_model_len`.
+struct LlamaCppSettings {
+  memory::LlamaCppContext context;  // its length and types are read from the shared flags
+  memory::LlamaCppPlacement placement;
+  std::string key_type, value_type;  // --cache-type-k, --cache-type-v; empty: as kv_cache_dtype
+  bool offloads_cache = true;        // --no-kv-offload: keys, values and states stay with the CPU
+};
 
 /// The flags that reach the arithmetic; absent means the engine's default.
 struct Settings {
@@ -81,6 +90,7 @@ struct Settings {
   bool has_fp8_index_keys = false;       // --attention-config.indexer_kv_dtype fp8
   bool uses_flashinfer_prefill = false;  // --gdn-prefill-backend flashinfer
   int num_speculative_tokens = 0;        // of the model's own prediction layers
+  LlamaCppSettings llama_cpp;
 };
 
 struct Request {
@@ -96,6 +106,13 @@ struct Part {
   std::string part;  // weights kv_cache activation ...
   Bytes bytes;
   std::string why;  // for a part of 0 bytes: why; else what it is, or empty
+};
+
+/// What an engine allocates at once, under its own names.
+struct Buffer {
+  std::string device;  // CUDA0 CPU CPU_Mapped CPU_REPACK CUDA_Host
+  std::string kind;    // model kv rs output compute
+  Bytes bytes;
 };
 
 /// How sure a number is; a number without a Basis is exact.
@@ -151,8 +168,9 @@ struct Row {
   Bytes weights_bar;                 // over all GPUs
   bool weights_are_least = false;    // the bar lies above them alone: 16 bits that may be 32
   std::vector<Part> parts;
-  std::string engine_message;  // why it refuses; empty when it fits
-  std::string log_line;        // the engine's capacity sentence; empty when it has none
+  std::vector<Buffer> buffers;  // over all devices, of engines that print them
+  std::string engine_message;   // why it refuses; empty when it fits
+  std::string log_line;         // the engine's capacity sentence; empty when it has none
   std::vector<std::string> command;
   Findings findings;
   std::vector<Lever> levers;
