@@ -250,8 +250,8 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("MODEL", flags.model,
                   std::string(kModelHelp) + "; without it: the whole built-in catalogue");
   verb.add_option("--engine", flags.engine,
-                  "plimsoll (this program's own, on the CPU), any (the formula alone), vllm[@VERSION] or "
-                  "llama.cpp; others are not modelled yet. "
+                  "plimsoll (this program's own, on the CPU), any (the formula alone), vllm[@VERSION], "
+                  "sglang or llama.cpp. "
                   "Default: any with --gpu, plimsoll on this machine");
   verb.add_option("--accounting", flags.accounting, "simple: memory x share - weights - reserve, GB = 10^9")
       ->check(CLI::IsMember({"simple"}));
@@ -272,8 +272,8 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("--dtype", flags.dtype, "auto, or float32 for the reference's arithmetic")
       ->capture_default_str();
   verb.add_option("--quantization", flags.quantization, "count the weights as fp8, int8 or int4");
-  verb.add_option("--gpu-memory-utilization", flags.utilization,
-                  "share of the memory that may be used (0.92)")
+  verb.add_option("--gpu-memory-utilization,--mem-fraction-static", flags.utilization,
+                  "share of the memory that may be used (0.92; SGLang's hangs on the GPU)")
       ->check(CLI::Range(0.01, 1.0));
   verb.add_option("--threads", flags.threads, "worker threads of the embedded engine (one per core)");
   add_vllm_flags(verb, flags.vllm);

@@ -196,7 +196,7 @@ struct Plan {
   bool fits() const;
 };
 
-/// Errors: kUnsupported for engines that are not modelled and models that the engine does not run; kUsage for
+/// Errors: kUnsupported for models that the engine does not run or that are not modelled there; kUsage for
 /// settings that make no sense together; kMalformed for sizes beyond 63 bits. Not fitting is no error.
 Result<Plan> make_plan(const Request& request);
 

@@ -24,8 +24,18 @@ bool is_hopper(const Question& question) {
   return gpu && (*gpu)->compute_capability == "9.0";
 }
 
-// Weights and buffers of the fullest stage. Where a formula is missing: an even share of all.
-Status add_weights(const Question& question, const VllmRanks& ranks, Row& row) {
+std::string free_memory_refusal(const memory::VllmRules& rules, Bytes total, Bytes free, double share,
+                                Bytes asked) {
+  return fmt::format(
+      "Free memory on device {}({}/{} GiB) on startup is less than desired GPU memory utilization ({}, {} "
+      "GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
+      rules.names_device ? "cuda:0 " : "", memory::vllm_gib(free), memory::vllm_gib(total), share,
+      memory::vllm_gib(asked));
+}
+
+}  // namespace
+
+Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& row) {
   const model::ModelSpec& spec = question.model->spec;
   PLIMSOLL_TRY(row.total_weights, weights_of(question, row));
   memory::VllmWeightSettings settings;
@@ -62,17 +72,6 @@ Status add_weights(const Question& question, const VllmRanks& ranks, Row& row) {
   return {};
 }
 
-std::string free_memory_refusal(const memory::VllmRules& rules, Bytes total, Bytes free, double share,
-                                Bytes asked) {
-  return fmt::format(
-      "Free memory on device {}({}/{} GiB) on startup is less than desired GPU memory utilization ({}, {} "
-      "GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
-      rules.names_device ? "cuda:0 " : "", memory::vllm_gib(free), memory::vllm_gib(total), share,
-      memory::vllm_gib(asked));
-}
-
-}  // namespace
-
 memory::VllmBatch vllm_batch_of(const Question& question) {
   memory::VllmDevice device;
   if (question.target) {
@@ -87,7 +86,7 @@ Result<VllmMemory> vllm_memory(const Question& question, const memory::VllmRules
                                const VllmRanks& ranks, Row& row) {
   const Settings& settings = question.settings;
   const model::ModelSpec& spec = question.model->spec;
-  PLIMSOLL_TRY_VOID(add_weights(question, ranks, row));
+  PLIMSOLL_TRY_VOID(add_rank_weights(question, ranks, row));
   VllmMemory memory;
   memory.batch = vllm_batch_of(question);
   if (settings.kv_cache_bytes) {

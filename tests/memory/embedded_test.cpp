@@ -228,13 +228,5 @@ TEST(Embedded, AbsurdSizesAreRefusedNotOverflowed) {
   EXPECT_EQ(space.error().code, ErrorCode::kMalformed);
 }
 
-TEST(EngineRules, EnginesNotModelledAreNamedAsSuch) {
-  const auto rules = rules_for(*facts::parse_engine("sglang"));
-  ASSERT_FALSE(rules);
-  EXPECT_EQ(rules.error().code, ErrorCode::kUnsupported);
-  EXPECT_NE(rules.error().message.find("plimsoll, vllm, llama.cpp, any"), std::string::npos)
-      << rules.error().message;
-}
-
 }  // namespace
 }  // namespace plimsoll::memory

@@ -207,13 +207,6 @@ TEST(EnginePlimsoll, StoredBytesGoBeforeTheFormula) {
   EXPECT_TRUE(to_json(*plan)["basis"]["/rows/0/weights_bytes_per_gpu"].is_null());
 }
 
-TEST(Engines, WhatIsNotModelledIsUnsupported) {
-  const auto plan = make_plan(request_for("sglang", "H100"));
-  ASSERT_FALSE(plan);
-  EXPECT_EQ(plan.error().code, ErrorCode::kUnsupported);
-  EXPECT_NE(plan.error().message.find("plimsoll"), std::string::npos);
-}
-
 TEST(Settings, ThatMakeNoSenseAreRefused) {
   const auto code = [](auto change, const char* engine = "plimsoll", const char* gpu = "24GB") {
     auto request = request_for(engine, gpu);
