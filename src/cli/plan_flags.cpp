@@ -88,6 +88,7 @@ Result<plan::Settings> plan_settings(const PlanFlags& flags) {
   settings.dtype = flags.dtype;
   settings.memory_utilization = flags.utilization;
   PLIMSOLL_TRY_VOID(add_vllm_settings(flags.vllm, settings));
+  PLIMSOLL_TRY(settings.llama_cpp, llama_cpp_settings(flags.llama_cpp));
   if (!flags.quantization.empty()) {
     settings.quantization = memory::parse_weight_format(flags.quantization);
     if (!settings.quantization)
@@ -138,8 +139,8 @@ void add_plan_flags(CLI::App& verb, PlanFlags& flags) {
                   std::string(kModelHelp) +
                       "; several make a table; without one: what of the built-in catalogue runs there");
   verb.add_option("--engine", flags.engine,
-                  "vllm[@VERSION], plimsoll (this program's own, on the CPU), or any (the formula alone); "
-                  "others are not modelled yet. "
+                  "vllm[@VERSION], sglang, llama.cpp, plimsoll (this program's own, on the CPU), or any (the "
+                  "formula alone). "
                   "Default: the newest vLLM known; plimsoll on a machine without GPUs");
   verb.add_option("--against", flags.against,
                   "vllm@VERSION: another release, and what changes from --engine to it");
@@ -156,7 +157,7 @@ void add_plan_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_flag("--here", flags.is_here, "this machine's memory (the default when nothing else is said)");
   verb.add_option("--gpu-memory-bytes", flags.gpu_memory, "memory of one GPU, as the driver reports it");
   verb.add_option("--gpu-free-bytes", flags.gpu_free, "what of it is free at the start");
-  verb.add_option("--max-model-len", flags.max_model_len,
+  verb.add_option("--max-model-len,--ctx-size", flags.max_model_len,
                   "longest request in tokens; auto: the longest that fits");
   verb.add_option("--kv-cache-dtype", flags.kv_cache_dtype, "auto, bfloat16, fp8, ...")
       ->capture_default_str();
@@ -169,11 +170,12 @@ void add_plan_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("--dtype", flags.dtype, "auto, or float32 for the reference's arithmetic")
       ->capture_default_str();
   verb.add_option("--quantization", flags.quantization, "count the weights as fp8, int8 or int4");
-  verb.add_option("--gpu-memory-utilization", flags.utilization,
-                  "share of the memory that may be used (0.92)")
+  verb.add_option("--gpu-memory-utilization,--mem-fraction-static", flags.utilization,
+                  "share of the memory that may be used (0.92; SGLang's hangs on the GPU)")
       ->check(CLI::Range(0.01, 1.0));
   verb.add_option("--threads", flags.threads, "worker threads of the embedded engine (one per core)");
   add_vllm_flags(verb, flags.vllm);
+  add_llama_cpp_flags(verb, flags.llama_cpp);
 }
 
 }  // namespace plimsoll::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/llama_cpp_flags.h"
 #include "cli/verbs.h"
 #include "plan/plan.h"
 
@@ -31,6 +32,7 @@ struct PlanFlags {
   std::string gpu_memory, gpu_free;
   std::optional<double> utilization;
   VllmFlags vllm;
+  LlamaCppFlags llama_cpp;
 };
 
 void add_plan_flags(CLI::App& verb, PlanFlags& flags);

@@ -27,7 +27,9 @@ Result<plan::Model> model_of(const std::string& text, const CommonFlags& common)
   model.title = !model.spec.name.empty() ? model.spec.name : known ? std::string(known->title) : text;
   for (const Finding& finding : artifact->findings()) log_info(finding.id + ": " + finding.message);
   model.stored_weights = memory::stored_weights_bytes(*artifact, model.spec);
-  if (artifact->form() != artifact::Form::kGguf)
+  if (artifact->form() == artifact::Form::kGguf)
+    model.gguf_weights = memory::llama_cpp_weights(*artifact, model.spec);
+  else
     plan::read_declared(artifact->config(), model::declared_quantization(*artifact), model);
   return model;
 }

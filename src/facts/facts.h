@@ -11,6 +11,8 @@
 #include "facts/environment.h"         // IWYU pragma: export
 #include "facts/gpus.h"                // IWYU pragma: export
 #include "facts/licenses.h"            // IWYU pragma: export
+#include "facts/llama_cpp.h"           // IWYU pragma: export
+#include "facts/sglang.h"              // IWYU pragma: export
 #include "facts/support.h"             // IWYU pragma: export
 #include "facts/unstated_parts.h"      // IWYU pragma: export
 #include "facts/vllm_runtime.h"        // IWYU pragma: export

@@ -131,7 +131,7 @@ Result<Division> prepare(const model::ModelSpec& spec, Bytes weights, const Embe
                          std::optional<Bytes> available) {
   PLIMSOLL_TRY_VOID(check(options));
   PLIMSOLL_TRY_VOID(check_embedded(spec));
-  PLIMSOLL_TRY(const EngineRules rules, rules_for({}));
+  const EngineRules rules = rules_for({});
   Division division{spec, options, rules, weights, available, {}, {}, {}, 0};
   PLIMSOLL_TRY(division.length, length_of(spec, options));
   PLIMSOLL_TRY(division.kv_bytes_per_token, kv_bytes_per_token(spec, embedded_kv_dtype(options.compute)));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/engine_rules.h"
 
-#include <string>
-
+#include "base/result.h"
 #include "memory/vllm_rules.h"
 
 namespace plimsoll::memory {
@@ -26,6 +25,15 @@ constexpr EngineRules kRules[] = {
      .process_base = Bytes(0),
      .default_pool_limit = Bytes(0),
      .block_size = 16},
+    {.engine = EngineName::kSglang,
+     .accounting = Accounting::kSglang,
+     .memory_utilization = 0,  // hangs on the GPU: sglang_pool.h
+     .block_size = 1},
+    {.engine = EngineName::kLlamaCpp,
+     .accounting = Accounting::kLlamaCpp,
+     .memory_utilization = 1.0,
+     .reserve_per_gpu = Bytes(kGiB),
+     .block_size = 1},
     {.engine = EngineName::kAny,
      .accounting = Accounting::kSimple,
      .memory_utilization = 0.92,
@@ -37,22 +45,15 @@ constexpr EngineRules kRules[] = {
 
 }  // namespace
 
-Result<EngineRules> rules_for(const facts::EngineChoice& choice) {
-  std::string modelled;
+EngineRules rules_for(const facts::EngineChoice& choice) {
   for (const EngineRules& rules : kRules) {
-    if (rules.engine == choice.name) {
-      EngineRules chosen = rules;
-      if (rules.accounting == Accounting::kVllm)
-        chosen.memory_utilization = vllm_rules(choice.version).memory_utilization;
-      return chosen;
-    }
-    modelled += (modelled.empty() ? "" : ", ") + std::string(to_string(rules.engine));
+    if (rules.engine != choice.name) continue;
+    EngineRules chosen = rules;
+    if (rules.accounting == Accounting::kVllm)
+      chosen.memory_utilization = vllm_rules(choice.version).memory_utilization;
+    return chosen;
   }
-  return fail(ErrorCode::kUnsupported,
-              "the memory of " + std::string(to_string(choice.name)) +
-                  " is not modelled yet; engines that are: " + modelled,
-              "--engine",
-              "use --engine plimsoll for this program's own engine, --engine any for the formula");
+  check_failed("rules", __FILE__, __LINE__, "every engine has a row");
 }
 
 }  // namespace plimsoll::memory

@@ -22,7 +22,8 @@ Result<Bytes> vector_bytes(std::int64_t vectors, std::int64_t elements, DType dt
   return Bytes(*all);
 }
 
-Result<Bytes> attention_bytes(const model::Attention& attention, DType dtype, int tensor_parallel) {
+Result<KeyValueBytes> attention_bytes(const model::Attention& attention, DType key_dtype, DType value_dtype,
+                                      int tensor_parallel) {
   // Below one head per rank, heads are replicated; otherwise they must divide.
   if (attention.kv_heads < 1 || tensor_parallel < 1)
     return fail(ErrorCode::kUsage, "KV heads and ranks must each be at least 1", "--tensor-parallel-size",
@@ -34,28 +35,15 @@ Result<Bytes> attention_bytes(const model::Attention& attention, DType dtype, in
                     std::to_string(tensor_parallel) + " ranks",
                 "--tensor-parallel-size", "choose a size that divides the KV heads, or a multiple of them");
   const std::int64_t heads = std::max(1, attention.kv_heads / tensor_parallel);
-  PLIMSOLL_TRY(const Bytes keys, vector_bytes(heads, attention.head_dim, dtype));
-  PLIMSOLL_TRY(const Bytes values, vector_bytes(heads, attention.value_dim(), dtype));
-  return keys + values;
+  PLIMSOLL_TRY(const Bytes keys, vector_bytes(heads, attention.head_dim, key_dtype));
+  PLIMSOLL_TRY(const Bytes values, vector_bytes(heads, attention.value_dim(), value_dtype));
+  return KeyValueBytes{keys, values};
 }
 
 /// What one position stores in a layer, before windows and compression.
 Result<Bytes> position_bytes(const model::Layer& layer, DType dtype, int tensor_parallel) {
-  if (layer.kv_source) return Bytes(0);
-  PLIMSOLL_TRY(const Bytes one, std::visit(
-                                    [&](const auto& mixer) -> Result<Bytes> {
-                                      using Kind = std::decay_t<decltype(mixer)>;
-                                      if constexpr (std::is_same_v<Kind, model::Attention>) {
-                                        if (mixer.is_cross) return Bytes(0);
-                                        return attention_bytes(mixer, dtype, tensor_parallel);
-                                      } else if constexpr (std::is_same_v<Kind, model::Latent>) {
-                                        return vector_bytes(1, mixer.width(), dtype);
-                                      } else {
-                                        return Bytes(0);
-                                      }
-                                    },
-                                    layer.mixer));
-  return one * layer.num_mixers;
+  PLIMSOLL_TRY(const KeyValueBytes parts, kv_layer_parts_per_token(layer, dtype, dtype, tensor_parallel));
+  return parts.keys + parts.values;
 }
 
 /// How many positions a layer remembers at most; nothing: all.
@@ -97,6 +85,27 @@ tl::unexpected<Error> too_large() {
 }
 
 }  // namespace
+
+Result<KeyValueBytes> kv_layer_parts_per_token(const model::Layer& layer, DType key_dtype, DType value_dtype,
+                                               int tensor_parallel) {
+  if (layer.kv_source) return KeyValueBytes{};
+  PLIMSOLL_TRY(const KeyValueBytes one,
+               std::visit(
+                   [&](const auto& mixer) -> Result<KeyValueBytes> {
+                     using Kind = std::decay_t<decltype(mixer)>;
+                     if constexpr (std::is_same_v<Kind, model::Attention>) {
+                       if (mixer.is_cross) return KeyValueBytes{};
+                       return attention_bytes(mixer, key_dtype, value_dtype, tensor_parallel);
+                     } else if constexpr (std::is_same_v<Kind, model::Latent>) {
+                       PLIMSOLL_TRY(const Bytes latent, vector_bytes(1, mixer.width(), key_dtype));
+                       return KeyValueBytes{latent, Bytes(0)};
+                     } else {
+                       return KeyValueBytes{};
+                     }
+                   },
+                   layer.mixer));
+  return KeyValueBytes{one.keys * layer.num_mixers, one.values * layer.num_mixers};
+}
 
 Result<Bytes> kv_layer_bytes_per_token(const model::Layer& layer, DType cache_dtype, int tensor_parallel) {
   return position_bytes(layer, cache_dtype, tensor_parallel);

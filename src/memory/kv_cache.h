@@ -18,6 +18,13 @@ namespace plimsoll::memory {
 /// less than one head or rank. Source: docs/formulas/kv_cache.md, section 1.
 Result<Bytes> kv_layer_bytes_per_token(const model::Layer& layer, DType cache_dtype, int tensor_parallel = 1);
 
+/// The two halves of it, for engines that keep keys and values in types of their own. A latent is all keys.
+struct KeyValueBytes {
+  Bytes keys, values;
+};
+Result<KeyValueBytes> kv_layer_parts_per_token(const model::Layer& layer, DType key_dtype, DType value_dtype,
+                                               int tensor_parallel = 1);
+
 /// The same summed over all layers: what the first token of a sequence adds.
 Result<Bytes> kv_bytes_per_token(const model::ModelSpec& spec, DType cache_dtype, int tensor_parallel = 1);
 

@@ -6,7 +6,11 @@
 #include "memory/embedded.h"           // IWYU pragma: export
 #include "memory/engine_rules.h"       // IWYU pragma: export
 #include "memory/kv_cache.h"           // IWYU pragma: export
+#include "memory/llama_cpp_cache.h"    // IWYU pragma: export
+#include "memory/llama_cpp_compute.h"  // IWYU pragma: export
+#include "memory/llama_cpp_weights.h"  // IWYU pragma: export
 #include "memory/quantized_weights.h"  // IWYU pragma: export
+#include "memory/sglang_pool.h"        // IWYU pragma: export
 #include "memory/simple_accounting.h"  // IWYU pragma: export
 #include "memory/vllm_kv.h"            // IWYU pragma: export
 #include "memory/vllm_layers.h"        // IWYU pragma: export

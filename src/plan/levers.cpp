@@ -121,6 +121,36 @@ void add_vllm_sequences(Levers& levers, const Question& question) {
              [&](Question& q) { q.settings.max_num_seqs = static_cast<int>(sequences); });
 }
 
+// Blocks for keys and values; experts of mixtures to the CPU, few layers first; more GPUs.
+void add_llama_cpp(Levers& levers, const Row& row, const Question& question) {
+  if (row.kv_cache_dtype != "q8_0")
+    levers.add(lever("kv_cache_dtype", "--cache-type-k q8_0 --cache-type-v", "q8_0",
+                     "keys and values in blocks of 8 bits", "measure the quality of answers first"),
+               [](Question& q) {
+                 q.settings.kv_cache_dtype = "q8_0";
+                 q.settings.llama_cpp.key_type.clear();
+                 q.settings.llama_cpp.value_type.clear();
+               });
+  if (row.fits || !question.target || question.target->is_here) return;
+  const model::ModelSpec& spec = question.model->spec;
+  const bool has_experts = std::any_of(spec.layers.begin(), spec.layers.end(), [](const model::Layer& layer) {
+    return layer.ffn.kind == model::FfnKind::kMoe;
+  });
+  const auto layers = static_cast<int>(spec.layers.size());
+  for (int moved = (layers + 3) / 4; has_experts && moved <= layers; moved += (layers + 3) / 4)
+    if (levers.add(lever("n_cpu_moe", "--n-cpu-moe", std::to_string(moved),
+                         "experts of the first " + std::to_string(moved) + " layers with the CPU",
+                         "these layers run at the speed of the host's memory"),
+                   [&](Question& q) { q.settings.llama_cpp.placement.cpu_expert_layers = moved; }))
+      break;
+  for (int kept = layers; kept >= 0; kept -= (layers + 7) / 8)
+    if (levers.add(lever("n_gpu_layers", "--n-gpu-layers", std::to_string(kept),
+                         std::to_string(kept) + " layers on the GPU, the rest with the CPU",
+                         "the rest runs at the speed of the host's memory"),
+                   [&](Question& q) { q.settings.llama_cpp.placement.gpu_layers = kept; }))
+      break;
+}
+
 void add_embedded(Levers& levers, const Row& row, const Question& question) {
   if (row.kv_cache_dtype == "f32")
     levers.add(lever("kv_cache_dtype", "--dtype", "auto", "keys and values in bf16 in place of f32",
@@ -143,6 +173,8 @@ std::vector<Lever> make_levers(const Question& question, const Row& row) {
   add_length(levers, row);
   if (question.rules.accounting == memory::Accounting::kEmbedded)
     add_embedded(levers, row, question);
+  else if (question.rules.accounting == memory::Accounting::kLlamaCpp)
+    add_llama_cpp(levers, row, question);
   else
     add_common(levers, row, question);
   if (question.rules.accounting == memory::Accounting::kVllm) add_vllm_sequences(levers, question);

@@ -133,6 +133,10 @@ Result<Row> make_row(const Question& question) {
       return make_simple_row(question);
     case memory::Accounting::kVllm:
       return make_vllm_row(question);
+    case memory::Accounting::kSglang:
+      return make_sglang_row(question);
+    case memory::Accounting::kLlamaCpp:
+      return make_llama_cpp_row(question);
     case memory::Accounting::kEmbedded:
       break;
   }
@@ -250,7 +254,7 @@ Result<Plan> make_plan(const Request& request) {
   if (request.is_simple && request.models.empty()) return make_document_table(request.engine);
   facts::EngineChoice engine = request.engine;
   if (request.is_simple) engine = any_engine();
-  PLIMSOLL_TRY(const memory::EngineRules rules, memory::rules_for(engine));
+  const memory::EngineRules rules = memory::rules_for(engine);
 
   Plan plan;
   plan.engine = engine;

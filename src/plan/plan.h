@@ -29,6 +29,7 @@ struct Model {
   std::optional<Bytes> declared_weights;  // what a checkpoint takes that is stored as the config declares
   std::optional<model::Quantization> quantization;  // as the config declares it
   std::optional<Bytes> most_declared;               // the same in 32 bits, where the config names no dtype
+  memory::LlamaCppModelWeights gguf_weights;        // of a GGUF file; no weights: it is none
 };
 
 /// Fills in what the config alone tells beside the spec, as inspect counts it: default length, cache type,
@@ -64,6 +65,14 @@ std::vector<Target> catalogue_targets();
 /// This machine as a target. Errors: kUnsupported when the system does not tell its memory.
 Result<Target> target_here(const Machine& machine);
 
+/// The flags of llama.cpp beside those that it shares; --ctx-size is `max_model_len`.
+struct LlamaCppSettings {
+  memory::LlamaCppContext context;  // its length and types are read from the shared flags
+  memory::LlamaCppPlacement placement;
+  std::string key_type, value_type;  // --cache-type-k, --cache-type-v; empty: as kv_cache_dtype
+  bool offloads_cache = true;        // --no-kv-offload: keys, values and states stay with the CPU
+};
+
 /// The flags that reach the arithmetic; absent means the engine's default.
 struct Settings {
   std::optional<std::int64_t> max_model_len;
@@ -91,6 +100,7 @@ struct Settings {
   bool has_fp8_index_keys = false;       // --attention-config.indexer_kv_dtype fp8
   bool uses_flashinfer_prefill = false;  // --gdn-prefill-backend flashinfer
   int num_speculative_tokens = 0;        // of the model's own prediction layers
+  LlamaCppSettings llama_cpp;
 };
 
 struct Request {
@@ -112,6 +122,13 @@ struct Part {
   std::string part;  // weights kv_cache activation ...
   Bytes bytes;
   std::string why;  // for a part of 0 bytes: why; else what it is, or empty
+};
+
+/// What an engine allocates at once, under its own names.
+struct Buffer {
+  std::string device;  // CUDA0 CPU CPU_Mapped CPU_REPACK CUDA_Host
+  std::string kind;    // model kv rs output compute
+  Bytes bytes;
 };
 
 /// How sure a number is; a number without a Basis is exact.
@@ -179,8 +196,9 @@ struct Row {
   Bytes weights_bar;                 // over all GPUs
   bool weights_are_least = false;    // the bar lies above them alone: 16 bits that may be 32
   std::vector<Part> parts;
-  std::string engine_message;  // why it refuses; empty when it fits
-  std::string log_line;        // the engine's capacity sentence; empty when it has none
+  std::vector<Buffer> buffers;  // over all devices, of engines that print them
+  std::string engine_message;   // why it refuses; empty when it fits
+  std::string log_line;         // the engine's capacity sentence; empty when it has none
   std::vector<std::string> command;
   Findings findings;
   std::vector<Lever> levers;
@@ -246,7 +264,7 @@ struct Plan {
   bool fits() const;
 };
 
-/// Errors: kUnsupported for engines that are not modelled and models that the engine does not run; kUsage for
+/// Errors: kUnsupported for models that the engine does not run or that are not modelled there; kUsage for
 /// settings that make no sense together, and for releases of two engines; kMalformed for sizes beyond 63
 /// bits. Not fitting is no error. Findings: MODELS_LEFT_OUT for what a fit cannot plan; of several models
 /// that were named, such a one has a row with NOT_PLANNED instead.

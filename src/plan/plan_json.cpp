@@ -45,6 +45,14 @@ Json to_json(const std::vector<Part>& parts) {
   return list;
 }
 
+Json to_json(const std::vector<Buffer>& buffers) {
+  Json list = Json::array();
+  for (const Buffer& buffer : buffers)
+    list.push_back(
+        Json::object({{"device", buffer.device}, {"kind", buffer.kind}, {"bytes", buffer.bytes.value}}));
+  return list;
+}
+
 Json groups_of(const Row& row) {
   Json groups = Json::array();
   for (const memory::VllmGroup& group : row.groups)
@@ -138,6 +146,7 @@ Json engine_row(const Row& row) {
        row.estimated_max_model_len ? Json(row.estimated_max_model_len->value) : Json()},
       {"error_bar_bytes", known(row.error_bar)},
       {"memory", to_json(row.parts)},
+      {"buffers", row.buffers.empty() ? Json() : to_json(row.buffers)},
       {"kv_groups", groups_of(row)},
       {"ranks", std::move(ranks)},
       {"engine_message", text_or_null(row.engine_message)},

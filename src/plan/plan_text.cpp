@@ -96,6 +96,9 @@ void append_figures(const Row& row, const char* each, std::string& out) {
     if (part.bytes.value > 0)
       fmt::format_to(to, "  {:<32} {}{}{}\n", label(part.part), exact_and_rounded(part.bytes),
                      part.why.empty() ? "" : "  ", part.why);
+  for (const Buffer& buffer : row.buffers)
+    fmt::format_to(to, "  {:<32} {}\n", buffer.device + " " + buffer.kind + " buffer",
+                   exact_and_rounded(buffer.bytes));
   if (row.error_bar.value > 0)
     fmt::format_to(to, "  {:<32} {}  more or less in the KV cache\n", label("error bar"),
                    exact_and_rounded(row.error_bar));

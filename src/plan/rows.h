@@ -39,6 +39,8 @@ Result<Row> make_row(const Question& question);
 Result<Row> make_embedded_row(const Question& question);
 Result<Row> make_simple_row(const Question& question);
 Result<Row> make_vllm_row(const Question& question);
+Result<Row> make_sglang_row(const Question& question);
+Result<Row> make_llama_cpp_row(const Question& question);
 /// A row that says only why it cannot be.
 Row impossible_row(const Question& question, std::string cache_dtype, Finding fault);
 /// The length of the longest request: asked for, or the model's default.

@@ -167,7 +167,7 @@ Result<Plan> make_document_table(const facts::EngineChoice& engine) {
   Plan plan;
   plan.engine = engine;
   plan.is_simple = plan.is_document_table = true;
-  PLIMSOLL_TRY(const memory::EngineRules rules, memory::rules_for(any_engine()));
+  const memory::EngineRules rules = memory::rules_for(any_engine());
   PLIMSOLL_TRY(const Model small, catalogue_model(*facts::find_catalogue(k8B)));
   PLIMSOLL_TRY(const Model large, catalogue_model(*facts::find_catalogue(k70B)));
   for (const Line& line : kLines) {

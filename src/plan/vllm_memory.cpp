@@ -26,8 +26,18 @@ Result<memory::VllmWeights> stage_weights(const Question& question,
   return question.memo ? question.memo->stage(spec, settings) : memory::vllm_weights(spec, settings);
 }
 
-// Weights and buffers of the fullest stage. Where a formula is missing: an even share of all.
-Status add_weights(const Question& question, const VllmRanks& ranks, Row& row) {
+std::string free_memory_refusal(const memory::VllmRules& rules, Bytes total, Bytes free, double share,
+                                Bytes asked) {
+  return fmt::format(
+      "Free memory on device {}({}/{} GiB) on startup is less than desired GPU memory utilization ({}, {} "
+      "GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
+      rules.names_device ? "cuda:0 " : "", memory::vllm_gib(free), memory::vllm_gib(total), share,
+      memory::vllm_gib(asked));
+}
+
+}  // namespace
+
+Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& row) {
   const model::ModelSpec& spec = question.model->spec;
   PLIMSOLL_TRY(row.total_weights, weights_of(question, row));
   memory::VllmWeightSettings settings;
@@ -67,17 +77,6 @@ Status add_weights(const Question& question, const VllmRanks& ranks, Row& row) {
   return {};
 }
 
-std::string free_memory_refusal(const memory::VllmRules& rules, Bytes total, Bytes free, double share,
-                                Bytes asked) {
-  return fmt::format(
-      "Free memory on device {}({}/{} GiB) on startup is less than desired GPU memory utilization ({}, {} "
-      "GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
-      rules.names_device ? "cuda:0 " : "", memory::vllm_gib(free), memory::vllm_gib(total), share,
-      memory::vllm_gib(asked));
-}
-
-}  // namespace
-
 const Result<memory::VllmWeights>& WeightsMemo::stage(const model::ModelSpec& spec,
                                                       const memory::VllmWeightSettings& settings) {
   const Key key{settings.dtype,
@@ -108,7 +107,7 @@ Result<VllmMemory> vllm_memory(const Question& question, const memory::VllmRules
                                const VllmRanks& ranks, Row& row) {
   const Settings& settings = question.settings;
   const model::ModelSpec& spec = question.model->spec;
-  PLIMSOLL_TRY_VOID(add_weights(question, ranks, row));
+  PLIMSOLL_TRY_VOID(add_rank_weights(question, ranks, row));
   VllmMemory memory;
   memory.batch = vllm_batch_of(question);
   if (settings.kv_cache_bytes) {

@@ -26,6 +26,9 @@ struct VllmMemory {
 /// What one step computes: by flags, or the release's default for the GPU.
 memory::VllmBatch vllm_batch_of(const Question& question);
 
+/// Weights and buffers of the fullest stage, into `row`: by formula, or where none is known an even share.
+Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& row);
+
 /// Weights go into `row`. Errors: kUsage when neither a GPU nor the cache's size is given; those of the
 /// weights' formulas.
 Result<VllmMemory> vllm_memory(const Question& question, const memory::VllmRules& rules,

@@ -207,15 +207,6 @@ TEST(EnginePlimsoll, StoredBytesGoBeforeTheFormula) {
   EXPECT_TRUE(to_json(*plan)["basis"]["/rows/0/weights_bytes_per_gpu"].is_null());
 }
 
-TEST(Engines, WhatIsNotModelledIsUnsupported) {
-  for (const char* engine : {"sglang", "llama.cpp"}) {
-    const auto plan = make_plan(request_for(engine, "H100"));
-    ASSERT_FALSE(plan) << engine;
-    EXPECT_EQ(plan.error().code, ErrorCode::kUnsupported);
-    EXPECT_NE(plan.error().message.find("plimsoll"), std::string::npos);
-  }
-}
-
 // A table over many models leaves out what cannot be planned, and says why; one that was asked for is
 // refused.
 TEST(Catalogue, LeavesOutWhatCannotBePlanned) {
