@@ -247,12 +247,14 @@ TEST_F(RoutesTest, WeightsThatAreCutEndTheEngine) {
   const auto other = MappedFile::open((folder.path() / "other").string());
   ASSERT_TRUE(opened && other);
   artifact_ = *opened;
+  const auto weights = artifact_->data(artifact_->tensors().front());
+  ASSERT_TRUE(weights);
   open("Hello");
   std::filesystem::resize_file(folder.path() / "other", 1);
   EXPECT_EQ(other->bytes().back(), std::byte{0});
   EXPECT_EQ(chat(R"("max_tokens":2)")->response.status, 200);
   std::filesystem::resize_file(folder.path() / "model.safetensors", 4096);
-  EXPECT_EQ(artifact_->data(artifact_->tensors().front())->back(), std::byte{0});
+  EXPECT_EQ(weights->back(), std::byte{0});
   EXPECT_EQ(chat(R"("max_tokens":2)")->response.status, 503);
   EXPECT_EQ(call("GET", "/health")->response.status, 503);
 }
