@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "facts/engines.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <vector>
@@ -118,14 +119,21 @@ const EngineVersion& newest(EngineName name) {
   check_failed("row", __FILE__, __LINE__, "every engine name has a row");
 }
 
-/// The known version that stands for `asked`, newest that is not newer.
+/// As many of the version's numbers as were asked for.
+std::vector<int> numbers_like(std::string_view version, const std::vector<int>& asked) {
+  std::vector<int> numbers = release_numbers(version);
+  numbers.resize(std::min(numbers.size(), asked.size()));
+  return numbers;
+}
+
+/// The known version that stands for `asked`, newest that is not newer: of "0.19" the last 0.19.
 const EngineVersion& standing_for(EngineName name, std::string_view asked) {
   const std::vector<int> wanted = release_numbers(asked);
   if (is_untagged(asked) || wanted.empty()) return newest(name);
   const EngineVersion* oldest = nullptr;
   for (const EngineVersion& row : kVersions) {
     if (row.name != name) continue;
-    if (release_numbers(row.version) <= wanted) return row;
+    if (numbers_like(row.version, wanted) <= wanted) return row;
     oldest = &row;
   }
   return oldest ? *oldest : newest(name);
@@ -156,8 +164,9 @@ Result<EngineChoice> parse_engine(std::string_view text) {
   const EngineVersion& used =
       choice.asked.empty() ? newest(choice.name) : standing_for(choice.name, choice.asked);
   choice.version = std::string(used.version);
+  const std::vector<int> wanted = release_numbers(choice.asked);
   const bool is_same_release =
-      !is_untagged(choice.asked) && release_numbers(choice.asked) == release_numbers(used.version);
+      !is_untagged(choice.asked) && numbers_like(used.version, wanted) == wanted && !wanted.empty();
   if (!choice.asked.empty() && !is_same_release)
     choice.findings.push_back(
         {"VERSION_UNKNOWN", FindingLevel::kWarning, FindingKind::kCheckFailed, "--engine",

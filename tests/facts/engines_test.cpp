@@ -22,7 +22,9 @@ TEST(Engines, VersionsStandForThemselvesOrTheNewestOlderOne) {
         Case{"vllm@0.32.7", "0.32.0", false}, Case{"vllm@9.9", "0.33.0", false},
         Case{"vllm@0.1.dev7+gabcdef", "0.33.0", false}, Case{"vllm@main", "0.33.0", false},
         Case{"vllm@0.6.4.post1", "0.6.4", true}, Case{"vllm@0.5.0", "0.6.0", false},
-        Case{"sglang", "0.5.23", true}}) {
+        Case{"vllm@0.33", "0.33.0", true}, Case{"vllm@0.19", "0.19.1", true},
+        Case{"vllm@0.10", "0.10.2", true}, Case{"vllm@0", "0.33.0", true}, Case{"vllm@0.34", "0.33.0", false},
+        Case{"vllm@0.19.", "0.19.1", true}, Case{"sglang", "0.5.23", true}}) {
     const auto choice = parse_engine(c.text);
     ASSERT_TRUE(choice) << c.text;
     EXPECT_EQ(choice->version, c.version) << c.text;
