@@ -244,6 +244,10 @@ Result<std::shared_ptr<const Artifact>> open_file(const std::string& model, std:
     parts.form = Form::kTokenizerOnly;
     return std::make_shared<StoredArtifact>(std::move(parts));
   }
+  if (name.ends_with(".safetensors"))
+    return fail(ErrorCode::kMalformed,
+                "opening a model: a safetensors file holds weights and does not say of what model", model,
+                "give the folder that it lies in, with its config.json");
   if (!name.ends_with(".json"))
     return fail(ErrorCode::kMalformed, "opening a model: this file is of no kind that is read as a model",
                 model, kTaken);

@@ -77,8 +77,9 @@ std::string copy_name(const std::string& pattern, int copy) {
 }
 
 std::string place_of(const Subject& subject, const artifact::Tensor& tensor) {
+  constexpr std::size_t kMaxPlace = 512;  // names of hostile files may have megabytes
   return fmt::format("{}: {}", subject.artifact.files()[static_cast<std::size_t>(tensor.file)].path,
-                     tensor.name);
+                     tensor.name.substr(0, kMaxPlace));
 }
 
 class Comparison {

@@ -140,6 +140,16 @@ TEST(OddWeights, ALinkToNothingIsNoNameOfAHub) {
   fs::current_path(before);
 }
 
+// Its weights say nothing of the model that they are: the folder does.
+TEST(OddWeights, ALoneSafetensorsFileIsNoModel) {
+  const MadeFolder folder;
+  folder.put("model.safetensors", one_tensor());
+  const auto artifact = open((folder.path() / "model.safetensors").string());
+  ASSERT_FALSE(artifact);
+  EXPECT_EQ(artifact.error().code, ErrorCode::kMalformed);
+  EXPECT_NE(artifact.error().fix.find("folder"), std::string::npos);
+}
+
 TEST(OddWeights, ALoneTokenizerIsItsOwnFile) {
   const MadeFolder folder;
   folder.put("tokenizer.json", R"({"model":{"type":"BPE","vocab":{"a":0}}})");
