@@ -175,6 +175,7 @@ void apply(const Deduced& deduced, plan::Request& request) {
   if (const auto* type = values["cache_type"].as_string()) settings.kv_cache_dtype = *type;
   if (const auto is_on = values["prefix_caching"].as_bool()) settings.prefix_caching = *is_on;
   if (const auto tokens = count_of(values, "draft_tokens")) settings.num_speculative_tokens = *tokens;
+  if (const auto tokens = count_of(values, "batched_tokens")) settings.max_num_batched_tokens = *tokens;
   if (const auto size = count_of(values, "block_size")) settings.block_size = *size;
   if (const auto blocks = values["blocks"].as_integer()) settings.num_blocks = *blocks;
 }

@@ -16,7 +16,7 @@ namespace plimsoll::starts {
 
 /// Flags that a record does not state and its log shows.
 struct Deduced {
-  Json settings;  // release cache_type prefix_caching draft_tokens block_size blocks; none: not modelled
+  Json settings;  // release cache_type prefix_caching draft_tokens batched_tokens block_size blocks; none: not modelled
   std::string reason;
 };
 

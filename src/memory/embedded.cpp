@@ -6,14 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/division.h"
 #include "memory/kv_cache.h"
 
 namespace plimsoll::memory {
 namespace {
-
-std::int64_t divided_up(std::int64_t amount, std::int64_t unit) {
-  return amount / unit + (amount % unit != 0 ? 1 : 0);
-}
 
 /// Everything the division starts from, checked once.
 struct Division {

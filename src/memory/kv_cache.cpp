@@ -6,6 +6,8 @@
 #include <string>
 #include <type_traits>
 
+#include "base/division.h"
+
 namespace plimsoll::memory {
 namespace {
 
@@ -65,10 +67,6 @@ const std::optional<model::Indexer>& indexer_of(const model::Layer& layer) {
   if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) return attention->indexer;
   if (const auto* latent = std::get_if<model::Latent>(&layer.mixer)) return latent->indexer;
   return kNone;
-}
-
-std::int64_t divided_up(std::int64_t amount, std::int64_t parts) {
-  return amount / parts + (amount % parts != 0 ? 1 : 0);
 }
 
 Result<Bytes> state_bytes(const model::State& state, DType activation_dtype) {

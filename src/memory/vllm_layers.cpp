@@ -4,18 +4,30 @@
 #include <algorithm>
 #include <string>
 
+#include "base/division.h"
 #include "memory/kv_cache.h"
 
 namespace plimsoll::memory {
 namespace {
 
 constexpr std::int64_t kFp8DsMlaToken = 656;  // 512 fp8 values, 4 scales of f32, 64 rotary values of 16 bit
+constexpr int kSkippedEnds = 2;               // layers
 constexpr std::int64_t kPaddedLatentBytes = 256;
+// DeepSeek V4: sizes that its kernels ask for.
+constexpr std::int64_t kLightRatio = 4, kHeavyRatio = 128;  // tokens that one vector stands for
+constexpr std::int64_t kV4ScaleGroup = 64;                  // values of 8 bit that share a scale byte
+constexpr std::int64_t kV4PageStep = 576;                   // bytes
+constexpr std::int64_t kV4WindowBlock = 64, kV4LightBlock = 4, kV4HeavyBlock = 8;  // tokens
 constexpr int kIndexerScaleGroup = 128;  // values of an index key that share one f32 scale
 
 class LayerList {
  public:
-  explicit LayerList(const VllmLayerSettings& settings) : settings_(settings) {}
+  LayerList(const model::ModelSpec& spec, const VllmLayerSettings& settings)
+      : spec_(spec),
+        settings_(settings),
+        keeps_states_(std::any_of(spec.layers.begin(), spec.layers.end(), [](const model::Layer& layer) {
+          return std::holds_alternative<model::State>(layer.mixer) || !layer.side_states.empty();
+        })) {}
 
   Status add(const model::Layer& layer, int place) {
     place_ = place;
@@ -34,29 +46,92 @@ class LayerList {
  private:
   DType dtype() const { return settings_.cache == VllmCacheType::k16Bit ? DType::kBF16 : DType::kF8E4M3; }
 
+  bool stays_16_bit() const {
+    if (!settings_.format || !settings_.format->skips_ends || keeps_states_) return false;
+    const auto num_layers = static_cast<int>(spec_.layers.size());
+    const int ends = std::min(kSkippedEnds, num_layers / 2);
+    return place_ < ends || (place_ >= num_layers - ends && place_ < num_layers);
+  }
+
+  // Bytes of one mixer's token, where one head's keys and values take `key` and `value` elements.
+  Result<Bytes> token_bytes(const model::Layer& layer, std::int64_t key, std::int64_t value,
+                            int ranks) const {
+    const bool is_packed = settings_.cache == VllmCacheType::kPacked;
+    const DType type = is_packed && stays_16_bit() ? DType::kBF16 : dtype();
+    PLIMSOLL_TRY(const Bytes all, kv_layer_bytes_per_token(layer, type, ranks));
+    const Bytes own(all.value / layer.num_mixers);
+    if (!is_packed || stays_16_bit()) return own;
+    return vllm_head_bytes(*settings_.format, key, value) * (own.value / (key + value));
+  }
+
   Status add_mixer(const model::Layer& layer, const model::Attention& attention) {
     if (attention.is_cross) return unsupported("cross attention");
     VllmLayer entry{.kind = attention.chunk_tokens    ? VllmKind::kChunked
                             : attention.window_tokens ? VllmKind::kSlidingWindow
                                                       : VllmKind::kFull,
                     .layer = place_};
-    PLIMSOLL_TRY(const Bytes all, kv_layer_bytes_per_token(layer, dtype(), settings_.tensor_parallel));
-    entry.token_bytes = Bytes(all.value / layer.num_mixers);
+    if (settings_.format && settings_.format->skips_ends && entry.kind != VllmKind::kFull)
+      return unsupported("windows and chunks in " + std::string(settings_.format->name));
+    PLIMSOLL_TRY(entry.token_bytes,
+                 token_bytes(layer, attention.head_dim, attention.value_dim(), settings_.tensor_parallel));
     entry.reach = attention.chunk_tokens ? *attention.chunk_tokens : attention.window_tokens.value_or(0);
     layers_.push_back(entry);
     return add_indexer(attention.indexer);
   }
 
   Status add_mixer(const model::Layer& layer, const model::Latent& latent) {
-    if (latent.window_tokens || latent.tokens_per_entry > 1) return unsupported("compressed latent vectors");
+    if (latent.window_tokens) return add_compressed(latent);
+    if (latent.tokens_per_entry > 1) return unsupported("compressed latent vectors without a window");
     VllmLayer entry{.kind = VllmKind::kLatent, .layer = place_};
-    PLIMSOLL_TRY(const Bytes all, kv_layer_bytes_per_token(layer, dtype(), 1));
-    entry.token_bytes = settings_.cache == VllmCacheType::kFp8DsMla
-                            ? Bytes(kFp8DsMlaToken)
-                            : padded_latent(Bytes(all.value / layer.num_mixers));
+    if (settings_.format && !settings_.format->for_latent)
+      return unsupported("latent vectors in " + std::string(settings_.format->name));
+    PLIMSOLL_TRY(const Bytes own, token_bytes(layer, latent.width(), 0, 1));
+    entry.token_bytes =
+        settings_.cache == VllmCacheType::kFp8DsMla ? Bytes(kFp8DsMlaToken) : padded_latent(own);
     entry.aligns_blocks = latent.indexer.has_value() && settings_.cache == VllmCacheType::k16Bit;
     layers_.push_back(entry);
     return add_indexer(latent.indexer);
+  }
+
+  // Beside each window of latent vectors: compressed ones, keys of their indexer, and the sums that the
+  // tokens of an unfinished vector have come to.
+  Status add_compressed(const model::Latent& latent) {
+    if (settings_.cache != VllmCacheType::kFp8DsMla)
+      return unsupported("compressed latent vectors in 16 bit (give --kv-cache-dtype fp8)");
+    const std::int64_t ratio = latent.tokens_per_entry;
+    if (ratio != 1 && ratio != kLightRatio && ratio != kHeavyRatio)
+      return unsupported("latent vectors that stand for " + std::to_string(ratio) + " tokens");
+    const std::int64_t plain = latent.kv_lora_rank;
+    const Bytes entry(plain + 2 * latent.qk_rope_head_dim + divided_up(plain, kV4ScaleGroup) + 1);
+    VllmLayer window{.kind = VllmKind::kLatentWindow, .layer = place_, .token_bytes = entry};
+    window.reach = *latent.window_tokens;
+    window.own_block = kV4WindowBlock;
+    window.page_step = kV4PageStep;
+    layers_.push_back(window);
+    if (ratio == 1) return {};
+    VllmLayer whole{.kind = VllmKind::kLatent, .layer = place_, .token_bytes = entry};
+    whole.entry_tokens = ratio;
+    whole.page_step = kV4PageStep;
+    layers_.push_back(whole);
+    add_compressor(latent.width(), ratio);
+    if (!latent.indexer) return {};
+    const std::int64_t width = latent.indexer->head_dim;
+    whole.kind = VllmKind::kIndexer;
+    whole.token_bytes = Bytes(width + width / kIndexerScaleGroup * 4);
+    layers_.push_back(whole);
+    add_compressor(width, ratio);
+    return {};
+  }
+
+  // Values and scores of f32; lightly compressed vectors overlap, and so keep two of each.
+  void add_compressor(std::int64_t width, std::int64_t ratio) {
+    const std::int64_t overlap = ratio == kLightRatio ? 2 : 1;
+    VllmLayer state{
+        .kind = VllmKind::kCompressorState, .layer = place_, .token_bytes = Bytes(2 * overlap * width * 4)};
+    state.reach = overlap * ratio;
+    state.own_block = ratio == kLightRatio ? kV4LightBlock : kV4HeavyBlock;
+    state.page_step = kV4PageStep;
+    layers_.push_back(state);
   }
 
   // Values, not bytes, are filled up: as many as the activations' type has in 256 bytes.
@@ -132,7 +207,9 @@ class LayerList {
                 "layer " + std::to_string(place_), "use --engine any for the formula");
   }
 
+  const model::ModelSpec& spec_;
   const VllmLayerSettings& settings_;
+  bool keeps_states_;
   std::vector<VllmLayer> layers_;
   int place_ = 0;
 };
@@ -155,12 +232,15 @@ std::string_view engine_name(VllmKind kind) {
       return "MambaSpec";
     case VllmKind::kRing:
       return "CircularBufferSpec";
+    case VllmKind::kLatentWindow:
+    case VllmKind::kCompressorState:
+      return "SlidingWindowMLASpec";
   }
   return "";
 }
 
 Result<std::vector<VllmLayer>> vllm_layers(const model::ModelSpec& spec, const VllmLayerSettings& settings) {
-  LayerList list(settings);
+  LayerList list(spec, settings);
   int place = 0;
   for (const model::Layer& layer : spec.layers) {
     PLIMSOLL_TRY_VOID(list.add(layer, place++));
@@ -170,6 +250,15 @@ Result<std::vector<VllmLayer>> vllm_layers(const model::ModelSpec& spec, const V
       PLIMSOLL_TRY_VOID(list.add(layer, place++));
     }
   return list.take();
+}
+
+Bytes vllm_token_bytes(const std::vector<VllmLayer>& layers) {
+  // Of the tokens that all entries divide: few, for the ratios are a handful of powers of two.
+  Bytes sum;
+  for (const VllmLayer& layer : layers)
+    if (layer.kind != VllmKind::kCompressorState)
+      sum += layer.token_bytes * (kHeavyRatio / layer.entry_tokens);
+  return Bytes(divided_up(sum.value, kHeavyRatio));
 }
 
 }  // namespace plimsoll::memory

@@ -13,6 +13,8 @@ using G = VllmGrouping;
 using T = VllmTokens;
 using C = VllmConcurrency;
 using B = VllmBatches;
+using P = VllmPacking;
+using F = VllmCacheFormats;
 
 struct Step {
   VllmChange change;
@@ -65,6 +67,8 @@ constexpr Step kSteps[] = {
      [](VllmRules& r) {
        r.memory_utilization = 0.92;
        r.budgets_graphs = true;
+       r.packing = P::kTuples;
+       r.cache_formats = F::kPacked;
      }},
     {{0, 21, 0,
       "the tokens that are logged are the requests of the longest length times that length; "
@@ -74,6 +78,10 @@ constexpr Step kSteps[] = {
        r.override_is_pool = true;
      }},
     {{0, 22, 0, "the refusal reads \"model's\""}, [](VllmRules& r) { r.says_models = false; }},
+    {{0, 24, 0, "compressed latent vectors: a block holds as many pages of each size as a group needs"},
+     [](VllmRules& r) { r.packing = P::kBuckets; }},
+    {{0, 25, 0, "keys and values of 4 bit with a scale for each token and head"},
+     [](VllmRules& r) { r.cache_formats = F::kPackedInt4; }},
     {{0, 26, 0,
       "windows keep the tokens of every batch under way; prefixes of models with states are cached by "
       "default"},
@@ -81,10 +89,18 @@ constexpr Step kSteps[] = {
        r.counts_batches_in_flight = true;
        r.caches_prefixes_of_states = true;
      }},
-    {{0, 27, 0, "requests are counted by the blocks of each group"},
-     [](VllmRules& r) { r.concurrency = C::kBlocks; }},
+    {{0, 27, 0,
+      "requests are counted by the blocks of each group; compressed latent vectors: a block is the widest "
+      "group's pages"},
+     [](VllmRules& r) {
+       r.concurrency = C::kBlocks;
+       r.packing = P::kGroups;
+     }},
     {{0, 29, 0, "one block is kept back in the check whether a request fits"},
-     [](VllmRules& r) { r.reserves_null_block = true; }},
+     [](VllmRules& r) {
+       r.reserves_null_block = true;
+       r.packing = P::kPacked;
+     }},
     {{0, 30, 0, "batches of 16,384 tokens on GPUs of 160 GiB and more"},
      [](VllmRules& r) { r.batches = B::kLarger; }},
     {{0, 33, 0, "GB10 takes the batches of small GPUs"}, [](VllmRules& r) { r.batches = B::kNotUnified; }},

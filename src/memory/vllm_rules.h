@@ -42,6 +42,18 @@ enum class VllmBatches {
   kNotUnified,  // the same without GB10
 };
 
+/// How pages of several sizes share a block, where windows of latent vectors stand beside compressed ones.
+enum class VllmPacking {
+  kNone,     // such models do not run
+  kTuples,   // as many sets of all sizes as the largest group has layers of one size
+  kBuckets,  // as many pages of each size as a group has of it; a request is checked in sets
+  kGroups,   // the widest group's own pages; a request is checked in sets
+  kPacked,   // the widest group's pages throughout
+};
+
+/// Which packed formats of keys and values a release knows; each line those before it too.
+enum class VllmCacheFormats { kNone, kPacked, kPackedInt4 };
+
 struct VllmRules {
   int major = 0, minor = 0, patch = 0;  // the first release with these rules
   double memory_utilization = 0.90;     // --gpu-memory-utilization where no flag says otherwise
@@ -49,6 +61,8 @@ struct VllmRules {
   VllmTokens tokens = VllmTokens::kBlocks;
   VllmConcurrency concurrency = VllmConcurrency::kTokens;
   VllmBatches batches = VllmBatches::kLength;
+  VllmPacking packing = VllmPacking::kNone;
+  VllmCacheFormats cache_formats = VllmCacheFormats::kNone;
   bool counts_batches_in_flight = false;   // windows keep the tokens of every batch under way, not of one
   bool reserves_null_block = false;        // the fit check leaves out the block that is never handed out
   bool caches_prefixes_of_states = false;  // prefix caching is on by default where layers keep states

@@ -25,7 +25,7 @@ Result<std::int64_t> mel_frames(Processor& p, std::int64_t samples, bool stops_a
   const std::int64_t seconds = p.audio.integer("chunk_length", 1, kMaxHop, 30);
   PLIMSOLL_TRY_VOID(p.status());
   if (stops_at_chunk) samples = std::min(samples, seconds * rate);
-  return ceil_div(samples, hop);
+  return divided_up(samples, hop);
 }
 
 /// Two convolutions, the second and a pooling halving the frames.
@@ -134,10 +134,10 @@ Result<Expansion> gemma4_audio(Processor& p, std::int64_t samples) {
   if (hop < 1 || length < 1 || length > kMaxHop) return refuse("frames of the spectrogram hold no sample");
   samples = std::min(samples, kMost);
   const std::int64_t before = length / 2, reach = length - before;
-  const std::int64_t all = (ceil_div(samples, kPadding) * kPadding + before - length - 1) / hop + 1;
+  const std::int64_t all = (divided_up(samples, kPadding) * kPadding + before - length - 1) / hop + 1;
   const std::int64_t heard = samples > reach ? (samples - 1 - reach) / hop + 1 : 0;
   const std::int64_t frames = std::max<std::int64_t>(0, std::min(all, heard));
-  return Expansion{ceil_div(ceil_div(frames, 2), 2), 2, {}};  // two convolutions, each halving
+  return Expansion{divided_up(divided_up(frames, 2), 2), 2, {}};  // two convolutions, each halving
 }
 
 Result<Expansion> qwen2_audio(Processor& p, std::int64_t samples) {
@@ -150,7 +150,7 @@ Result<Expansion> qwen3_omni_audio(Processor& p, std::int64_t samples) {
   const std::int64_t chunk = 2 * p.top.integer("n_window", 1, kMaxPatch, 50);
   PLIMSOLL_TRY_VOID(p.status());
   // Each chunk becomes 13 tokens; its rest is halved three times, rounded up.
-  const std::int64_t rest = ceil_div(ceil_div(ceil_div(frames % chunk, 2), 2), 2);
+  const std::int64_t rest = divided_up(divided_up(divided_up(frames % chunk, 2), 2), 2);
   return Expansion{frames / chunk * 13 + rest, 0, {}};
 }
 

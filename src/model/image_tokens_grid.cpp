@@ -58,7 +58,7 @@ PixelSize fit_patches(PixelSize size, std::int64_t factor, std::int64_t patch, s
       std::min({1.0, std::sqrt(real(max_patches) / patches), real(longest) / height, real(longest) / width});
   const auto fitted = [&](double side) {
     const std::int64_t kept = std::min(std::max<std::int64_t>(1, cut(side * scale)), longest);
-    return times(ceil_div(kept, factor), factor);
+    return times(divided_up(kept, factor), factor);
   };
   return {fitted(height), fitted(width)};
 }
@@ -192,8 +192,8 @@ Result<Expansion> kimi_vl_image(Processor& p, PixelSize size) {
     size = {cut(real(size.height) * scale), cut(real(size.width) * scale)};
   }
   if (pads)
-    size = {ceil_div(size.height, merged.height * patch) * merged.height * patch,
-            ceil_div(size.width, merged.width * patch) * merged.width * patch};
+    size = {divided_up(size.height, merged.height * patch) * merged.height * patch,
+            divided_up(size.width, merged.width * patch) * merged.width * patch};
   if (size.height / patch >= 512 || size.width / patch >= 512)
     return refuse("a side has more than the 511 patches that the encoder has places for");
   return Expansion{(size.height / patch) * (size.width / patch) / (merged.height * merged.width), 0, {}};
@@ -213,7 +213,7 @@ Result<Expansion> pixtral_image(Processor& p, PixelSize size) {
         std::max(real(size.height) / real(*sides.height), real(size.width) / real(*sides.width));
     if (ratio > 1)
       size = {cut(std::floor(real(size.height) / ratio)), cut(std::floor(real(size.width) / ratio))};
-    size = {ceil_div(size.height, patch) * patch, ceil_div(size.width, patch) * patch};
+    size = {divided_up(size.height, patch) * patch, divided_up(size.width, patch) * patch};
   }
   const std::int64_t rows = size.height / patch, columns = size.width / patch;
   if (rows == 0 || (resizes && columns == 0)) return refuse("the image shrinks to nothing");

@@ -33,10 +33,6 @@ std::int64_t times(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kLargest : std::min(product, kLargest);
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return a / b + (a % b != 0 ? 1 : 0);
-}
-
 std::int64_t cut(double value) {
   if (!(std::fabs(value) < 9.0e18)) return value < 0 ? INT64_MIN : INT64_MAX;
   return static_cast<std::int64_t>(value);

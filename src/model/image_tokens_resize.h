@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/division.h"
 #include "base/result.h"
 #include "model/image_tokens.h"
 
@@ -15,7 +16,6 @@ namespace plimsoll::model {
 
 /// a * b, at most 2^61, so that sums of a few still fit. For values that are not negative.
 std::int64_t times(std::int64_t a, std::int64_t b);
-std::int64_t ceil_div(std::int64_t a, std::int64_t b);
 /// Python's round(): halves go to the even neighbour.
 std::int64_t round_half_even(double value);
 /// Python's int(): cut towards zero; values that do not fit become the nearest that does.

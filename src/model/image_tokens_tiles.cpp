@@ -267,7 +267,7 @@ Result<Expansion> llava_onevision_image(Processor& p, PixelSize size) {
 Result<Expansion> llava_onevision_video(Processor& p, const Clip& clip) {
   const std::int64_t whole = p.top.integer("num_image_tokens", 1, kMaxPerImage);
   PLIMSOLL_TRY(const Frames frames, sample_evenly(p, clip, false));
-  const std::int64_t side = ceil_div(cut(std::sqrt(real(whole))), 2);
+  const std::int64_t side = divided_up(cut(std::sqrt(real(whole))), 2);
   return Expansion{times(static_cast<std::int64_t>(frames.size()), side * side) + 1, 0, {}};
 }
 
@@ -374,11 +374,11 @@ Result<Expansion> idefics3_image(Processor& p, PixelSize size) {
   if (!splits) return whole;
   const double aspect = real(size.width) / real(size.height);
   if (size.width >= size.height) {
-    size.width = ceil_div(size.width, tile) * tile;
-    size.height = ceil_div(cut(real(size.width) / aspect), tile) * tile;
+    size.width = divided_up(size.width, tile) * tile;
+    size.height = divided_up(cut(real(size.width) / aspect), tile) * tile;
   } else {
-    size.height = ceil_div(size.height, tile) * tile;
-    size.width = ceil_div(cut(real(size.height) * aspect), tile) * tile;
+    size.height = divided_up(size.height, tile) * tile;
+    size.width = divided_up(cut(real(size.height) * aspect), tile) * tile;
   }
   if (size.height <= tile && size.width <= tile) return whole;
   const std::int64_t rows = size.height / tile, columns = size.width / tile;
@@ -405,7 +405,7 @@ Result<Expansion> lfm2_vl_image(Processor& p, PixelSize size) {
   if (lfm.least_tiles > lfm.most_tiles) return refuse("min_tiles is above max_tiles");
   const PixelSize fitted = lfm2_resize(size, lfm);
   const auto tokens = [&](PixelSize part) {
-    return times(ceil_div(part.height / lfm.patch, lfm.down), ceil_div(part.width / lfm.patch, lfm.down));
+    return times(divided_up(part.height / lfm.patch, lfm.down), divided_up(part.width / lfm.patch, lfm.down));
   };
   PixelSize grid{1, 1};
   if (is_large_for_lfm2(size, lfm) && lfm.most_tiles > 1)
@@ -436,7 +436,7 @@ Result<Expansion> phi3_v_image(Processor& p, PixelSize size) {
   --scale;
   if (scale < 1) return refuse("no tile fits");
   const std::int64_t columns = scale;
-  const std::int64_t rows = std::max<std::int64_t>(1, ceil_div(cut(real(scale * kTile) / ratio), kTile));
+  const std::int64_t rows = std::max<std::int64_t>(1, divided_up(cut(real(scale * kTile) / ratio), kTile));
   const std::int64_t high = size.width < size.height ? columns : rows;
   return Expansion{(rows * columns + 1) * per_tile + 1 + (high + 1) * 12, 0, {}};
 }

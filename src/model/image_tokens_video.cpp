@@ -55,7 +55,7 @@ Result<ClipGrid> grid_of(const ClipFigures& clip, PixelSize size, std::int64_t f
   const std::int64_t factor = clip.patch * clip.merge;
   if (size.height % factor != 0 || size.width % factor != 0)
     return refuse(fmt::format("with do_resize false, sides must be multiples of {}", factor));
-  return ClipGrid{ceil_div(frames, clip.time),
+  return ClipGrid{divided_up(frames, clip.time),
                   times(size.height / clip.patch, size.width / clip.patch) / (clip.merge * clip.merge)};
 }
 

@@ -16,15 +16,26 @@ namespace {
 using memory::VllmCacheType;
 using memory::VllmKind;
 
+constexpr std::int64_t kCompressedBlock = 256;  // tokens, where latent vectors stand for several
+
 bool has_kind(const std::vector<memory::VllmLayer>& layers, VllmKind kind) {
   return std::any_of(layers.begin(), layers.end(), [&](const auto& layer) { return layer.kind == kind; });
 }
 
-bool is_sparse_latent(const model::ModelSpec& spec) {
-  return std::any_of(spec.layers.begin(), spec.layers.end(), [](const model::Layer& layer) {
+template <typename Test>
+bool has_latent(const model::ModelSpec& spec, Test test) {
+  return std::any_of(spec.layers.begin(), spec.layers.end(), [&](const model::Layer& layer) {
     const auto* latent = std::get_if<model::Latent>(&layer.mixer);
-    return latent && latent->indexer;
+    return latent && test(*latent);
   });
+}
+
+bool is_sparse_latent(const model::ModelSpec& spec) {
+  return has_latent(spec, [](const model::Latent& latent) { return latent.indexer.has_value(); });
+}
+
+bool has_latent_window(const model::ModelSpec& spec) {
+  return has_latent(spec, [](const model::Latent& latent) { return latent.window_tokens.has_value(); });
 }
 
 /// One question turned into what the formulas take.
@@ -99,24 +110,43 @@ class VllmQuestion {
   // Sparse latent attention keeps fp8 in rows of its own.
   Status read_cache() {
     const std::string asked = takes_declared_cache() ? "fp8" : settings_.kv_cache_dtype;
+    if (const auto* format = memory::find_vllm_cache_format(asked)) return read_format(*format);
     PLIMSOLL_TRY(const DType dtype, memory::kv_dtype(asked, spec()));
     const int bytes = static_cast<int>(stored_bytes(dtype, 1).value_or(Bytes(0)).value);
     if (bytes != 1 && bytes != 2)
       return fail(ErrorCode::kUnsupported, "vLLM keeps its cache in 16 or 8 bit; not in " + asked,
-                  "--kv-cache-dtype", "give auto, bfloat16, float16 or fp8");
+                  "--kv-cache-dtype",
+                  "give auto, bfloat16, float16, fp8, nvfp4, int8_per_token_head, turboquant_k8v4, ...");
     const bool is_sparse = is_sparse_latent(spec());
     if (asked == "fp8_ds_mla" && !is_sparse)
       return fail(ErrorCode::kUsage, "fp8_ds_mla is for sparse latent attention, which this model has not",
                   "--kv-cache-dtype", "give fp8");
-    cache_ = bytes == 2 ? VllmCacheType::k16Bit : is_sparse ? VllmCacheType::kFp8DsMla : VllmCacheType::k8Bit;
+    // Its kernels know no other cache.
+    const bool is_compressed = is_sparse && asked == "auto" && has_latent_window(spec());
+    cache_ = is_compressed ? VllmCacheType::kFp8DsMla
+             : bytes == 2  ? VllmCacheType::k16Bit
+             : is_sparse   ? VllmCacheType::kFp8DsMla
+                           : VllmCacheType::k8Bit;
     cache_name_ = cache_ == VllmCacheType::kFp8DsMla ? "fp8_ds_mla"
                   : bytes == 1                       ? "fp8"
                                                      : std::string(name(dtype));
     return {};
   }
 
+  Status read_format(const memory::VllmCacheFormat& format) {
+    if (rules_.cache_formats < format.since)
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("vLLM {} does not know {} yet", question_.engine_version, format.name),
+                  "--kv-cache-dtype", "give fp8, or a later release");
+    cache_ = VllmCacheType::kPacked;
+    format_ = &format;
+    cache_name_ = format.name;
+    return {};
+  }
+
   memory::VllmLayerSettings layer_settings() const {
     memory::VllmLayerSettings layers;
+    layers.format = format_;
     layers.cache = cache_;
     layers.tensor_parallel = ranks_;
     layers.num_speculative_tokens = settings_.num_speculative_tokens;
@@ -137,9 +167,15 @@ class VllmQuestion {
                                       const VllmMemory& memory) const {
     memory::VllmKvSettings kv;
     // Kernels of sparse latent attention and of latent vectors in 8 bit take blocks of 64.
+    const bool is_compressed = has_kind(layers, VllmKind::kLatentWindow);
     const bool takes_64 = has_kind(layers, VllmKind::kIndexer) ||
                           (has_kind(layers, VllmKind::kLatent) && cache_ != VllmCacheType::k16Bit);
-    kv.block_size = settings_.block_size.value_or(takes_64 ? 64 : question_.rules.block_size);
+    kv.block_size = settings_.block_size.value_or(is_compressed ? kCompressedBlock
+                                                  : takes_64    ? 64
+                                                                : question_.rules.block_size);
+    if (is_compressed && kv.block_size != kCompressedBlock)
+      return fail(ErrorCode::kUsage, "compressed latent vectors lie in blocks of 256 tokens", "--block-size",
+                  "leave the flag out");
     kv.state_mode = state_mode();
     if (settings_.uses_flashinfer_prefill && !settings_.block_size &&
         kv.state_mode == memory::VllmStateMode::kAlign)
@@ -173,7 +209,7 @@ class VllmQuestion {
     row.total_kv_cache = row.kv_cache * (std::int64_t{ranks_} * stages_ * copies_);
     row.required_kv_cache = plan.required;
     if (!plan.fits && plan.required > plan.available) row.missing = plan.required - plan.available;
-    for (const memory::VllmLayer& layer : layers) row.kv_bytes_per_token += layer.token_bytes;
+    row.kv_bytes_per_token = memory::vllm_token_bytes(layers);
     row.stage_blocks = plan.bytes_per_block;
     row.bytes_per_block = *std::max_element(plan.bytes_per_block.begin(), plan.bytes_per_block.end());
     row.block_size = plan.block_size;
@@ -209,6 +245,7 @@ class VllmQuestion {
   const memory::VllmRules& rules_;
   int ranks_ = 1, stages_ = 1, copies_ = 1, context_ranks_ = 1;
   VllmCacheType cache_ = VllmCacheType::k16Bit;
+  const memory::VllmCacheFormat* format_ = nullptr;  // of a packed one
   std::string cache_name_;
 };
 

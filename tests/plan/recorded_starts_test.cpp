@@ -13,6 +13,7 @@
 namespace plimsoll::starts {
 namespace {
 
+constexpr double kLargePool = 1024;   // GiB
 constexpr double kHalfDigit = 0.005;  // the engine prints two decimals
 
 Book book() {
@@ -110,11 +111,13 @@ TEST(RecordedStarts, TokensAndRequestsFollowFromTheBytes) {
   EXPECT_GT(inside, 3);
 }
 
-/// Whether the planner says that it cannot start: from model, GPU and flags, or where no GPU is known from
-/// the bytes that were left for the cache. Nothing where neither is known, or the model.
+/// Whether the planner says that it cannot start: from model, GPU and flags; where no GPU is known from the
+/// bytes that were left for the cache, or from its tokens. Nothing where none is known, or the model.
 std::optional<bool> is_refused(const Json& row, const Book& known) {
   auto request = request_of(row, known);
   if (!request) return std::nullopt;
+  if (const auto note = known.deduced.find(*row["id"].as_string()); note != known.deduced.end())
+    apply(note->second, *request);
   const auto gib = row["available_kv_gib"].as_double();
   if (const auto target = target_of(row); target &&
                                           !known.unknown_weights.contains(*row["model"].as_string()) &&
@@ -123,8 +126,15 @@ std::optional<bool> is_refused(const Json& row, const Book& known) {
     const auto plan = plan::make_plan(*request);
     return plan ? std::optional(!plan->rows[0].fits) : std::nullopt;
   }
-  if (!gib) return std::nullopt;
-  return *gib <= 0 || !row_with(*request, *gib + kHalfDigit);
+  if (gib) return *gib <= 0 || !row_with(*request, *gib + kHalfDigit);
+  const auto tokens = row["kv_tokens"].as_integer();
+  if (!tokens) return std::nullopt;
+  auto asked = *request;
+  asked.settings.max_model_len = 1;
+  const auto one = row_with(asked, kLargePool);
+  if (!one || !one->block_size) return std::nullopt;
+  const double bytes = static_cast<double>(*tokens / *one->block_size * one->bytes_per_block->value);
+  return !row_with(*request, bytes / static_cast<double>(kGiB));
 }
 
 /// The longest length for the bytes of the cache; 0 where the planner has none.
@@ -168,7 +178,10 @@ TEST(RecordedStarts, TheLongestLengthIsTheEngines) {
     auto request = request_of(row, known);
     if (!logged || !gib || !request) continue;
     const std::string& id = *row["id"].as_string();
-    if (const auto note = known.deduced.find(id); note != known.deduced.end()) apply(note->second, *request);
+    if (const auto note = known.deduced.find(id); note != known.deduced.end()) {
+      if (note->second.settings.members().empty()) continue;
+      apply(note->second, *request);
+    }
     ++compared;
     EXPECT_LE(longest_with(*request, *gib - kHalfDigit), *logged) << id;
     EXPECT_GE(longest_with(*request, *gib + kHalfDigit), *logged) << id;
