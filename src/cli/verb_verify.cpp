@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `verify`: log, plan and measurements -> verify room -> print.
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <vector>
 
 #include "artifact/lock.h"
 #include "base/printable.h"
+#include "cli/log_input.h"
 #include "cli/verbs.h"
 #include "verify/verify.h"
 
@@ -18,24 +16,8 @@ namespace {
 struct VerifyFlags {
   CommonFlags common;
   std::string log, plan, bench;
+  bool follows = false;
 };
-
-Result<verify::Log> read_log(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") {
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(path, ignored)) file.open(path, std::ios::binary);
-    if (!file.is_open())
-      return fail(ErrorCode::kMalformed, "the log cannot be read", path,
-                  "give a readable file, or - for stdin");
-  }
-  std::istream& in = path == "-" ? std::cin : file;
-  verify::LogReader reader;
-  std::vector<char> buffer(std::size_t{64} * 1024);
-  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0)
-    reader.feed({buffer.data(), static_cast<std::size_t>(in.gcount())});
-  return reader.finish();
-}
 
 Result<std::optional<Json>> read_document(const std::string& path) {
   if (path.empty()) return std::optional<Json>();
@@ -46,7 +28,7 @@ Result<std::optional<Json>> read_document(const std::string& path) {
 Result<verify::Report> report_of(const VerifyFlags& flags) {
   PLIMSOLL_TRY(const auto plan, read_document(flags.plan));
   PLIMSOLL_TRY(const auto bench, read_document(flags.bench));
-  PLIMSOLL_TRY(verify::Log log, read_log(flags.log));
+  PLIMSOLL_TRY(verify::Log log, flags.follows ? follow_log(flags.log) : read_log(flags.log));
   return verify::compare(std::move(log), plan ? &*plan : nullptr, bench ? &*bench : nullptr);
 }
 
@@ -96,11 +78,14 @@ Verb add_verify(CLI::App& app) {
   verb->add_option("LOG", flags->log, "the engine's log; - reads stdin")->required();
   verb->add_option("--plan", flags->plan, "a document of `plimsoll plan --format json`");
   verb->add_option("--bench", flags->bench, "a result of `plimsoll bench`, for the measured column");
+  verb->add_flag("--follow", flags->follows,
+                 "read a log that grows, until the engine serves or has refused to start");
   verb->footer(
       "Examples:\n"
       "  plimsoll verify serve.log --plan plan.json\n"
       "  plimsoll verify serve.log --plan plan.json --bench result.json --format json\n"
       "  plimsoll serve ./my-model 2>&1 | head -20 | plimsoll verify -\n"
+      "  vllm serve my-model > serve.log 2>&1 & plimsoll verify --follow serve.log --plan plan.json\n"
       "Exit status: 0 read, and it agrees with the plan if one was given; 1 it disagrees, or the start "
       "failed;\n"
       "3 nothing recognised.");

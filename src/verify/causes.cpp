@@ -206,15 +206,24 @@ void add_sampler(const Predicted& plan, const EngineStart& run, std::vector<Caus
                     "FlashInfer's sampler sorts no logits; without it --max-num-seqs decides what is taken"});
 }
 
+/// " (Worker_TP1 pid=3)", where the log names the rank with the smallest cache.
+std::string named_rank(const EngineStart& run) {
+  for (const auto& [tag, figures] : run.ranks)
+    if (figures.kv_cache_bytes && figures.kv_cache_bytes->value == run.kv_cache_bytes->value)
+      return " (" + tag + ")";
+  return {};
+}
+
 /// The smallest rank decides for all.
 void add_spread(const EngineStart& run, std::vector<Cause>& causes) {
   if (!run.kv_cache_bytes || !run.most_kv_cache) return;
   const std::int64_t spread = run.most_kv_cache->value - run.kv_cache_bytes->value;
   if (spread <= run.most_kv_cache->half_step + run.kv_cache_bytes->half_step) return;
-  causes.push_back({"RANK_SPREAD", 0.6, spread,
-                    fmt::format("ranks had from {} to {} for their cache, and the smallest decides: {}",
-                                run.kv_cache_bytes->text, run.most_kv_cache->text, gib(spread)),
-                    "look what else runs on that rank's GPU; the first rank also samples"});
+  causes.push_back(
+      {"RANK_SPREAD", 0.6, spread,
+       fmt::format("ranks had from {}{} to {} for their cache, and the smallest decides: {}",
+                   run.kv_cache_bytes->text, named_rank(run), run.most_kv_cache->text, gib(spread)),
+       "look what else runs on that rank's GPU; the first rank also samples"});
 }
 
 void add_rounding(const EngineStart& run, const std::vector<Delta>& deltas, std::vector<Cause>& causes) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "verify/log_lines.h"
+#include "verify/log_settings.h"
 
 namespace plimsoll::verify {
 namespace {
@@ -35,17 +36,36 @@ void settle_engine(EngineStart& run) {
   if (!run.engine && says_something) run.engine = "vllm";
 }
 
-/// "(Worker_TP0 pid=12)", "(VllmWorker rank=0 pid=12)": who prints, where ranks share a log.
-void note_worker(EngineStart& run, std::string_view line) {
-  constexpr std::string_view kTags[] = {"(Worker", "(VllmWorker", "(RayWorker"};
-  for (const std::string_view tag : kTags) {
+/// "Worker_TP0 pid=12" of "(Worker_TP0 pid=12)", "VllmWorker rank=0 pid=12", " TP1" of "[date TP1]": who
+/// prints, where ranks share a log. Empty where none is named.
+std::string_view rank_of(std::string_view line) {
+  constexpr std::size_t kLongestTag = 80;
+  for (const std::string_view tag : {"(Worker", "(VllmWorker", "(RayWorker", " TP"}) {
     const std::size_t begin = line.find(tag);
-    if (begin == std::string_view::npos) continue;
-    const std::size_t end = line.find(')', begin);
-    if (end != std::string_view::npos && run.workers.size() < kMostWorkers)
-      run.workers.emplace(line.substr(begin, std::min<std::size_t>(end - begin, 80)));
-    return;
+    const std::size_t end = line.find_first_of(")]", begin);
+    if (begin == std::string_view::npos || end == std::string_view::npos) continue;
+    if (tag == " TP" && (line[end] != ']' || !line.starts_with('['))) continue;
+    return line.substr(begin + 1, std::min(end - begin - 1, kLongestTag));
   }
+  return {};
+}
+
+void note_rank(EngineStart& run, std::string_view line, const EngineStart& found) {
+  const std::string_view tag = rank_of(line);
+  if (tag.empty() || (run.ranks.size() >= kMostWorkers && !run.ranks.contains(std::string(tag)))) return;
+  RankFigures& rank = run.ranks[std::string(tag)];
+  if (found.weights_bytes) rank.weights_bytes = found.weights_bytes;
+  if (found.kv_cache_bytes) rank.kv_cache_bytes = found.kv_cache_bytes;
+  if (found.activation_bytes) rank.activation_bytes = found.activation_bytes;
+}
+
+/// The last line of a start, by engine.
+bool says_ready(std::string_view line) {
+  for (const std::string_view words :
+       {"init engine (profile, create kv cache, warmup model) took", "Application startup complete",
+        "The server is fired up and ready to roll", "server is listening on http", "Listening on http"})
+    if (contains(line, words)) return true;
+  return false;
 }
 
 }  // namespace
@@ -78,8 +98,10 @@ void LogReader::take_line(std::string_view line) {
     read_refusal(line, run);
     return;
   }
-  const int phase = read_known_line(line, found);
+  int phase = read_known_line(line, found);
+  if (read_settings(line, found.settings) && phase == kNotKnown) phase = kConfigured;
   if (phase == kNotKnown) {
+    if (run_ && says_ready(line)) run_->is_ready = true;
     if (!speaks_of_memory(line)) return;
     if (!run_) run_at(0);
     if (run_->unread_lines.size() < kMostUnread)
@@ -93,8 +115,9 @@ void LogReader::take_line(std::string_view line) {
   if (const auto& bytes = found.kv_cache_bytes;
       bytes && (!run.most_kv_cache || bytes->value > run.most_kv_cache->value))
     run.most_kv_cache = bytes;
+  for (auto& [key, value] : found.settings) run.settings[key] = std::move(value);
   note_engine(run, line);
-  note_worker(run, line);
+  note_rank(run, line, found);
 }
 
 void LogReader::feed(std::string_view bytes) {

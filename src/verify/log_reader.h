@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +29,11 @@ struct PrintedReal {
   std::string text;
 };
 
+/// What one rank printed of itself.
+struct RankFigures {
+  std::optional<Printed> weights_bytes, kv_cache_bytes, activation_bytes;
+};
+
 /// One start of an engine. What the log does not say is absent.
 struct EngineStart {
   std::optional<std::string> engine, version;
@@ -45,7 +50,9 @@ struct EngineStart {
   std::optional<Printed> max_num_batched_tokens, padding_layers;
   std::optional<Printed> tensor_parallel, pipeline_parallel;
   std::optional<Printed> suggested_kv_cache_memory_bytes;  // that would use the whole budget
-  std::set<std::string> workers;                           // tags of ranks that lines begin with
+  std::map<std::string, RankFigures> ranks;                // by the tag that their lines begin with
+  std::map<std::string, std::string> settings;             // as the engine states them, by its own names
+  bool is_ready = false;                                   // it says that it serves
   bool failed = false;
   std::string error;  // the line that says so
   std::optional<Printed> required_kv_cache_bytes, estimated_max_model_len;
@@ -62,6 +69,8 @@ class LogReader {
  public:
   /// The next bytes; lines may run over several calls.
   void feed(std::string_view bytes);
+  /// The last start is over: the engine serves, or has refused. More lines may follow, of another start.
+  bool has_settled() const { return run_ && (run_->failed || run_->is_ready); }
   /// The end: the last line needs no line break.
   Log finish();
 

@@ -23,7 +23,20 @@ void put(Json& object, Json& printed, const char* name, const std::optional<Prin
 Json num_ranks(const EngineStart& run) {
   if (run.tensor_parallel)
     return run.tensor_parallel->value * (run.pipeline_parallel ? run.pipeline_parallel->value : 1);
-  return run.workers.empty() ? Json() : Json(run.workers.size());
+  return run.ranks.empty() ? Json() : Json(run.ranks.size());
+}
+
+Json to_json(const std::map<std::string, RankFigures>& ranks) {
+  const auto bytes = [](const std::optional<Printed>& printed) {
+    return printed ? Json(printed->value) : Json();
+  };
+  Json list = Json::array();
+  for (const auto& [tag, figures] : ranks)
+    list.push_back(Json::object({{"rank", tag},
+                                 {"weights_bytes", bytes(figures.weights_bytes)},
+                                 {"kv_cache_bytes", bytes(figures.kv_cache_bytes)},
+                                 {"activation_bytes", bytes(figures.activation_bytes)}}));
+  return list;
 }
 
 /// Every field of the contract; what this reader does not look for is null, like what the log does not say.
@@ -53,6 +66,8 @@ Json to_json(const EngineStart& run) {
   put(object, printed, "required_kv_cache_bytes", run.required_kv_cache_bytes);
   put(object, printed, "estimated_max_model_len", run.estimated_max_model_len);
   put(object, printed, "suggested_kv_cache_memory_bytes", run.suggested_kv_cache_memory_bytes);
+  object.set("ready", run.is_ready);
+  object.set("ranks", to_json(run.ranks));
   object.set("as_printed", std::move(printed));
   Json unread = Json::array();
   for (const std::string& line : run.unread_lines) unread.push_back(line);
@@ -62,6 +77,37 @@ Json to_json(const EngineStart& run) {
 
 Json number(double value, bool is_exact) {
   return is_exact ? Json(static_cast<std::int64_t>(value)) : Json(value);
+}
+
+Json to_json(const std::vector<Delta>& deltas) {
+  Json list = Json::array();
+  for (const Delta& delta : deltas)
+    list.push_back(Json::object({{"part", delta.part},
+                                 {"plan", number(delta.plan, delta.is_exact)},
+                                 {"log", number(delta.log, delta.is_exact)},
+                                 {"difference_bytes", delta.difference_bytes},
+                                 {"error_bar_bytes", delta.error_bar_bytes},
+                                 {"within_error_bar", delta.within_error_bar}}));
+  return list;
+}
+
+Json to_json(const std::vector<Cause>& causes) {
+  Json list = Json::array();
+  for (const Cause& cause : causes)
+    list.push_back(Json::object({{"id", cause.id},
+                                 {"likelihood", cause.likelihood},
+                                 {"explains_bytes", cause.explains_bytes},
+                                 {"evidence", cause.evidence},
+                                 {"fix", cause.fix}}));
+  return list;
+}
+
+Json to_json(const std::optional<OwnPlan>& own) {
+  if (!own) return {};
+  return Json::object({{"plan", own->plan ? *own->plan : Json()},
+                       {"missing", own->missing.empty() ? Json() : Json(own->missing)},
+                       {"deltas", to_json(own->deltas)},
+                       {"causes", to_json(own->causes)}});
 }
 
 std::string shown(const std::optional<double>& value) {
@@ -82,26 +128,17 @@ void append_delta(const Delta& delta, std::string& out) {
   fmt::format_to(to, "\n");
 }
 
+void append_causes(const std::vector<Cause>& causes, std::string& out) {
+  for (const Cause& cause : causes)
+    fmt::format_to(std::back_inserter(out), "  cause {} ({:.0f} %): {}; {}\n", cause.id,
+                   cause.likelihood * 100, cause.evidence, cause.fix);
+}
+
 }  // namespace
 
 Json to_json(const Report& report) {
   Json runs = Json::array();
   for (const EngineStart& run : report.log.runs) runs.push_back(to_json(run));
-  Json deltas = Json::array();
-  for (const Delta& delta : report.deltas)
-    deltas.push_back(Json::object({{"part", delta.part},
-                                   {"plan", number(delta.plan, delta.is_exact)},
-                                   {"log", number(delta.log, delta.is_exact)},
-                                   {"difference_bytes", delta.difference_bytes},
-                                   {"error_bar_bytes", delta.error_bar_bytes},
-                                   {"within_error_bar", delta.within_error_bar}}));
-  Json causes = Json::array();
-  for (const Cause& cause : report.causes)
-    causes.push_back(Json::object({{"id", cause.id},
-                                   {"likelihood", cause.likelihood},
-                                   {"explains_bytes", cause.explains_bytes},
-                                   {"evidence", cause.evidence},
-                                   {"fix", cause.fix}}));
   Json comparisons = Json::array();
   for (const Comparison& row : report.comparisons)
     comparisons.push_back(Json::object({{"quantity", row.quantity},
@@ -117,8 +154,9 @@ Json to_json(const Report& report) {
        {"num_runs", report.log.num_runs},
        {"plan", report.plan ? *report.plan : Json()},
        {"disagreement", report.disagreement},
-       {"deltas", std::move(deltas)},
-       {"causes", std::move(causes)},
+       {"deltas", to_json(report.deltas)},
+       {"causes", to_json(report.causes)},
+       {"from_log", to_json(report.from_log)},
        {"comparison", std::move(comparisons)}});
 }
 
@@ -148,12 +186,21 @@ std::string to_text(const Report& report) {
     fmt::format_to(to, "  {:<20} {:>18.2f}\n", "requests at once", run.max_concurrency->value);
   if (run.failed) fmt::format_to(to, "  the start failed: {}\n", run.error);
   line("longest that fits", run.estimated_max_model_len, "tokens");
+  if (run.ranks.size() > 1)
+    for (const auto& [tag, figures] : run.ranks)
+      if (figures.kv_cache_bytes)
+        fmt::format_to(to, "  {:<20} {:>18} bytes for its cache\n", tag,
+                       with_commas(figures.kv_cache_bytes->value));
   for (const std::string& unread : run.unread_lines) fmt::format_to(to, "  not understood: {}\n", unread);
   for (const Delta& delta : report.deltas) append_delta(delta, out);
   if (report.disagreement) fmt::format_to(to, "  {}\n", *report.disagreement);
-  for (const Cause& cause : report.causes)
-    fmt::format_to(to, "  cause {} ({:.0f} %): {}; {}\n", cause.id, cause.likelihood * 100, cause.evidence,
-                   cause.fix);
+  append_causes(report.causes, out);
+  if (const auto& own = report.from_log) {
+    if (own->plan) fmt::format_to(to, "planned from the log's own settings:\n");
+    if (!own->plan) fmt::format_to(to, "not planned from the log's own settings: {}\n", own->missing);
+    for (const Delta& delta : own->deltas) append_delta(delta, out);
+    append_causes(own->causes, out);
+  }
   for (const Comparison& row : report.comparisons)
     fmt::format_to(to, "  {:<20} predicted {:>18}  logged {:>18}  measured {:>18} {}\n", row.quantity,
                    shown(row.predicted), shown(row.logged), shown(row.measured), row.unit);

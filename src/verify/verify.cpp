@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "verify/causes.h"
+#include "verify/log_settings.h"
 #include "verify/predicted.h"
 
 namespace plimsoll::verify {
@@ -94,6 +95,24 @@ std::optional<std::string> disagreement_of(const Predicted& plan, const EngineSt
   return std::nullopt;
 }
 
+OwnPlan own_plan(const EngineStart& run) {
+  OwnPlan own;
+  const auto document = plan_from_log(run);
+  if (!document) {
+    own.missing = document.error().message;
+    return own;
+  }
+  const auto row = first_row(*document);
+  if (!row) return own;
+  own.plan = **row;
+  Predicted predicted = predicted_of(*document, **row);
+  // Where the cache's size was taken from the log, tokens follow within its last digit.
+  if (!run.gpu_total_bytes && run.kv_cache_bytes) predicted.error_bar += run.kv_cache_bytes->half_step;
+  own.deltas = deltas_of(predicted, run);
+  own.causes = find_causes(predicted, run, own.deltas);
+  return own;
+}
+
 std::optional<double> real(const std::optional<std::int64_t>& value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
@@ -155,6 +174,7 @@ Result<Report> compare(Log log, const Json* plan, const Json* bench) {
     report.causes = find_causes(predicted, run, report.deltas);
   } else {
     report.causes = find_causes({}, run, {});
+    report.from_log = own_plan(run);
   }
   if (bench) report.comparisons = comparisons_of(predicted, run, *bench);
   return report;

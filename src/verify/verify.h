@@ -36,12 +36,21 @@ struct Comparison {
   std::optional<double> predicted, logged, measured;
 };
 
+/// What the planner says of the settings that the log states; without a plan only.
+struct OwnPlan {
+  std::optional<Json> plan;  // its row
+  std::string missing;       // why there is none
+  std::vector<Delta> deltas;
+  std::vector<Cause> causes;
+};
+
 struct Report {
   Log log;
   std::optional<Json> plan;  // the plan's row that was compared
   std::vector<Delta> deltas;
   std::vector<Cause> causes;
-  std::vector<Comparison> comparisons;      // with measurements only
+  std::vector<Comparison> comparisons;  // with measurements only
+  std::optional<OwnPlan> from_log;
   std::optional<std::string> disagreement;  // about fitting at all: what the plan said and what happened
 
   /// A known engine's line stood in the log.

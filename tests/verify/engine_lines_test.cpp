@@ -86,7 +86,7 @@ TEST(EngineLines, RanksBlocksAndGraphs) {
       "Add 4 padding layers, may waste at most 6.67% KV cache memory\n"
       "CUDA graph pool memory: 0.62 GiB (actual), 0.61 GiB (estimated), difference: 0.01 GiB (1.6%).\n"
       "Engine 000: vllm cache_config_info with initialization after num_gpu_blocks is: 4722\n");
-  EXPECT_EQ(run.workers.size(), 2U);
+  EXPECT_EQ(run.ranks.size(), 2U);
   EXPECT_NEAR(gib(run.weights_bytes), 7.52, 1e-9);
   EXPECT_NEAR(gib(run.kv_cache_bytes), -0.25, 1e-9);
   EXPECT_EQ(run.block_size->value, 1056);
