@@ -81,6 +81,8 @@ void add_llama_cpp_flags(CLI::App& verb, LlamaCppFlags& flags) {
   verb.add_flag("--cpu-moe", flags.has_cpu_experts, "llama.cpp: all experts stay with the CPU");
   verb.add_option("--override-tensor", flags.overrides, "llama.cpp: PATTERN=CPU or PATTERN=CUDA0");
   verb.add_option("--tensor-split", flags.split, "llama.cpp: shares of the GPUs, 3,1");
+  verb.add_option("--host-memory-bytes", flags.host_memory,
+                  "llama.cpp with --gpu: the host's memory for what stays with the CPU");
   verb.add_flag("--no-kv-offload", flags.has_no_offload, "llama.cpp: the cache stays with the CPU");
   verb.add_option("--load-mode", flags.load_mode, "llama.cpp: none reads weights into memory of their own")
       ->check(CLI::IsMember({"auto", "mmap", "none", "mlock", "mmap+mlock"}));
@@ -104,6 +106,13 @@ Result<plan::LlamaCppSettings> llama_cpp_settings(const LlamaCppFlags& flags) {
   placement.cpu_expert_layers = flags.has_cpu_experts ? kEveryLayer : flags.cpu_expert_layers.value_or(0);
   placement.is_mapped = flags.load_mode != "none" && flags.load_mode != "mlock";
   placement.is_repacked = !flags.has_no_repack;
+  if (!flags.host_memory.empty()) {
+    const auto bytes = parse_size(flags.host_memory);
+    if (!bytes || *bytes < 1)
+      return fail(ErrorCode::kUsage, "\"" + flags.host_memory.substr(0, 60) + "\" is no size",
+                  "--host-memory-bytes", "for example 64GiB");
+    settings.host_memory = Bytes(*bytes);
+  }
   PLIMSOLL_TRY(placement.split, split_of(flags.split));
   PLIMSOLL_TRY(placement.overrides, overrides_of(flags.overrides));
   return settings;

@@ -15,7 +15,7 @@ class App;
 namespace plimsoll::cli {
 
 struct LlamaCppFlags {
-  std::string key_type, value_type, flash = "auto", split, load_mode = "auto";
+  std::string key_type, value_type, flash = "auto", split, load_mode = "auto", host_memory;
   std::vector<std::string> overrides;
   int sequences = 1;
   std::optional<int> batch, micro_batch, gpu_layers, cpu_expert_layers;

@@ -60,6 +60,9 @@ Status override_memory(const PlanFlags& flags, std::vector<plan::Target>& target
                 "give its bytes");
   if (memory && targets.empty()) targets.emplace_back().is_count_given = false;
   for (plan::Target& target : targets) {
+    if ((memory || free) && !target.beside.empty())
+      return fail(ErrorCode::kUsage, "GPUs of several kinds do not have one size",
+                  memory ? "--gpu-memory-bytes" : "--gpu-free-bytes", "give sizes as --gpu 22GiB,10GiB");
     if (memory) target.memory = Bytes(*memory);
     if (free) target.available = Bytes(*free);
     if (target.available && *target.available > target.memory)

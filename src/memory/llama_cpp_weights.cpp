@@ -214,6 +214,21 @@ std::vector<int> llama_cpp_layer_devices(int num_layers, const LlamaCppPlacement
   return devices;
 }
 
+LlamaCppLayerBytes llama_cpp_layer_bytes(const LlamaCppModelWeights& model) {
+  LlamaCppLayerBytes sums;
+  sums.layers.resize(static_cast<std::size_t>(model.num_layers) + 1);
+  for (const LlamaCppWeight& weight : model.weights) {
+    const Bytes bytes = llama_cpp_aligned(bytes_on_gpu(weight), true);
+    if (weight.place == LlamaCppPlace::kShared)
+      sums.shared += bytes;
+    else if (weight.place == LlamaCppPlace::kRepeating)
+      sums.layers[static_cast<std::size_t>(weight.layer)] += bytes;
+    else if (weight.place == LlamaCppPlace::kOutput || (weight.name == kEmbedding && model.ties_embedding))
+      sums.layers.back() += bytes;
+  }
+  return sums;
+}
+
 Result<LlamaCppWeightBuffers> llama_cpp_weight_buffers(const LlamaCppModelWeights& model,
                                                        const LlamaCppPlacement& placement) {
   PLIMSOLL_TRY(const auto overrides, compiled(placement.overrides));

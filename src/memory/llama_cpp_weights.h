@@ -60,7 +60,7 @@ struct LlamaCppOverride {
 struct LlamaCppPlacement {
   int num_gpus = 0;
   int gpu_layers = -1;             // --n-gpu-layers; the output counts as one; -1: all
-  std::vector<double> split = {};  // --tensor-split: [num_gpus]; empty: alike
+  std::vector<double> split = {};  // shares of the GPUs: [num_gpus]; empty: alike
   int cpu_expert_layers = 0;       // --n-cpu-moe: experts of the first layers stay with the CPU
   std::vector<LlamaCppOverride> overrides = {};
   bool is_mapped = true;    // --load-mode none: what stays with the CPU is read into buffers of its own
@@ -76,6 +76,14 @@ struct LlamaCppWeightBuffers {
   Bytes host;               // CPU, or CPU_Mapped: from the first to the last byte that is used of each file
   Bytes repacked;           // CPU_REPACK
 };
+
+/// What a layer takes of a GPU, wherever the others lie; the last is the output: [num_layers + 1]. `shared`,
+/// which every GPU with a layer has beside them, is not in it.
+struct LlamaCppLayerBytes {
+  std::vector<Bytes> layers;
+  Bytes shared;
+};
+LlamaCppLayerBytes llama_cpp_layer_bytes(const LlamaCppModelWeights& model);
 
 /// Errors: kUsage for a pattern that is no regular expression, or overrides without names to match.
 Result<LlamaCppWeightBuffers> llama_cpp_weight_buffers(const LlamaCppModelWeights& model,

@@ -35,21 +35,11 @@ bool has_windows(const model::ModelSpec& spec) {
 
 }  // namespace
 
-const LlamaCppDeviceBill& LlamaCppBill::fullest() const {
-  if (gpus.empty()) return host;
-  return *std::max_element(gpus.begin(), gpus.end(),
-                           [](const auto& a, const auto& b) { return a.total() < b.total(); });
-}
-
-bool LlamaCppBill::fits_in(Bytes budget) const {
-  return fullest().total() <= budget;
-}
-
 Result<LlamaCppQuestion> LlamaCppQuestion::read(const Question& question) {
   LlamaCppQuestion asked(question);
   asked.context_ = question.settings.llama_cpp.context;
-  asked.placement_ = question.settings.llama_cpp.placement;
   PLIMSOLL_TRY_VOID(asked.read_cache_types());
+  asked.read_gpus();
   PLIMSOLL_TRY_VOID(asked.read_placement());
   PLIMSOLL_TRY_VOID(asked.read_weights());
   return asked;
@@ -69,18 +59,41 @@ Status LlamaCppQuestion::read_cache_types() {
   return {};
 }
 
-Status LlamaCppQuestion::read_placement() {
+void LlamaCppQuestion::read_gpus() {
   const auto& target = question_.target;
-  placement_.num_gpus = target && !target->is_here ? static_cast<int>(target->count) : 0;
-  if (static_cast<int>(placement_.split.size()) > placement_.num_gpus)
+  const Settings& settings = question_.settings;
+  if (!target) return;
+  const auto budget = [&](const Target& kind) {
+    return std::max(Bytes(0), kind.available.value_or(kind.memory) - question_.rules.reserve_per_gpu);
+  };
+  if (target->is_here) {
+    if (!settings.kv_cache_bytes) host_budget_ = budget(*target);
+    return;
+  }
+  host_budget_ = settings.llama_cpp.host_memory;
+  const auto add = [&](const Target& kind) {
+    const LlamaCppGpu gpu{kind.name, kind.available.value_or(kind.memory), budget(kind)};
+    gpus_.insert(gpus_.end(), static_cast<std::size_t>(kind.count), gpu);
+  };
+  add(*target);
+  for (const Target& kind : target->beside) add(kind);
+}
+
+Status LlamaCppQuestion::read_placement() {
+  memory::LlamaCppPlacement& placement = layout_.placement;
+  placement = question_.settings.llama_cpp.placement;
+  placement.num_gpus = static_cast<int>(gpus_.size());
+  if (placement.split.size() > gpus_.size())
     return fail(ErrorCode::kUsage,
-                fmt::format("a share for each of {} devices, but there are {} GPUs", placement_.split.size(),
-                            placement_.num_gpus),
+                fmt::format("a share for each of {} devices, but there are {} GPUs", placement.split.size(),
+                            placement.num_gpus),
                 "--tensor-split", "give one share a GPU");
-  for (const memory::LlamaCppOverride& override : placement_.overrides)
-    if (override.gpu >= placement_.num_gpus)
+  for (const memory::LlamaCppOverride& override : placement.overrides)
+    if (override.gpu >= placement.num_gpus)
       return fail(ErrorCode::kUsage, fmt::format("there is no CUDA{} here", override.gpu),
                   "--override-tensor", "name CPU or a GPU that --gpu gives");
+  if (placement.split.empty())
+    for (const LlamaCppGpu& gpu : gpus_) placement.split.push_back(static_cast<double>(gpu.free.value));
   return {};
 }
 
@@ -95,24 +108,49 @@ Status LlamaCppQuestion::read_weights() {
         question_.settings.quantization ? memory::bits_per_weight(*question_.settings.quantization) : 16;
     model_ = memory::llama_cpp_weights(model.spec, bits, total);
   }
-  PLIMSOLL_TRY(weights_, memory::llama_cpp_weight_buffers(model_, placement_));
-  devices_ = memory::llama_cpp_layer_devices(model_.num_layers, placement_);
+  layer_bytes_ = memory::llama_cpp_layer_bytes(model_);
+  PLIMSOLL_TRY(layout_, layout_for(layout_.placement));
   return {};
+}
+
+Result<LlamaCppQuestion::Layout> LlamaCppQuestion::layout_for(memory::LlamaCppPlacement placement) const {
+  Layout layout;
+  layout.placement = std::move(placement);
+  PLIMSOLL_TRY(layout.weights, memory::llama_cpp_weight_buffers(model_, layout.placement));
+  layout.devices = memory::llama_cpp_layer_devices(model_.num_layers, layout.placement);
+  return layout;
 }
 
 Result<LlamaCppBill> LlamaCppQuestion::bill(std::int64_t context_tokens) const {
   memory::LlamaCppContext context = context_;
   context.context_tokens = context_tokens;
+  PLIMSOLL_TRY(memory::LlamaCppCache cache, memory::llama_cpp_cache(question_.model->spec, context));
+  const memory::LlamaCppCompute compute =
+      memory::llama_cpp_compute(question_.model->spec, context, cache, context.num_seqs);
+  LlamaCppBill by_memory = bill_of(layout_, std::move(cache), compute);
+  if (fits(by_memory) || !may_move_layers()) return by_memory;
+  memory::LlamaCppPlacement placement = layout_.placement;
+  placement.split = layers_that_fit(by_memory);
+  if (placement.split.empty()) return by_memory;
+  PLIMSOLL_TRY(const Layout layout, layout_for(std::move(placement)));
+  LlamaCppBill moved = bill_of(layout, by_memory.cache, compute);
+  moved.is_moved = true;
+  return fits(moved) ? moved : by_memory;
+}
+
+LlamaCppBill LlamaCppQuestion::bill_of(const Layout& layout, memory::LlamaCppCache cache,
+                                       const memory::LlamaCppCompute& compute) const {
   LlamaCppBill bill;
-  PLIMSOLL_TRY(bill.cache, memory::llama_cpp_cache(question_.model->spec, context));
-  bill.compute = memory::llama_cpp_compute(question_.model->spec, context, bill.cache, context.num_seqs);
-  bill.gpus.resize(static_cast<std::size_t>(placement_.num_gpus));
-  for (std::size_t gpu = 0; gpu < bill.gpus.size(); ++gpu) bill.gpus[gpu].model = weights_.gpus[gpu];
-  bill.host.model = weights_.host;
-  bill.host.repacked = weights_.repacked;
-  bill.host.output = memory::llama_cpp_output(question_.model->spec, context.num_seqs);
+  bill.cache = std::move(cache);
+  bill.compute = compute;
+  bill.devices = layout.devices;
+  bill.gpus.resize(gpus_.size());
+  for (std::size_t gpu = 0; gpu < bill.gpus.size(); ++gpu) bill.gpus[gpu].model = layout.weights.gpus[gpu];
+  bill.host.model = layout.weights.host;
+  bill.host.repacked = layout.weights.repacked;
+  bill.host.output = memory::llama_cpp_output(question_.model->spec, context_.num_seqs);
   for (std::size_t i = 0; i < bill.cache.layers.size(); ++i) {
-    const int device = question_.settings.llama_cpp.offloads_cache ? devices_[i] : -1;
+    const int device = question_.settings.llama_cpp.offloads_cache ? bill.devices[i] : -1;
     LlamaCppDeviceBill& place = device < 0 ? bill.host : bill.gpus[static_cast<std::size_t>(device)];
     const memory::LlamaCppLayer& layer = bill.cache.layers[i];
     for (const Bytes part : {layer.keys, layer.values, layer.index_keys})
@@ -121,11 +159,87 @@ Result<LlamaCppBill> LlamaCppQuestion::bill(std::int64_t context_tokens) const {
       place.states += memory::llama_cpp_aligned(part, device >= 0);
   }
   for (LlamaCppDeviceBill& gpu : bill.gpus)
-    if (gpu.model > Bytes(0)) gpu.compute = bill.compute.peak;
-  const bool host_computes = std::find(devices_.begin(), devices_.end(), -1) != devices_.end();
-  bill.host.compute = bill.compute.inputs;
-  if (host_computes) bill.host.compute = std::max(bill.compute.peak, bill.compute.inputs);
+    if (gpu.model > Bytes(0)) gpu.compute = compute.peak;
+  const bool host_computes = std::find(bill.devices.begin(), bill.devices.end(), -1) != bill.devices.end();
+  bill.host.compute = host_computes ? std::max(compute.peak, compute.inputs) : compute.inputs;
   return bill;
+}
+
+bool LlamaCppQuestion::fits(const LlamaCppBill& bill) const {
+  if (question_.settings.kv_cache_bytes) return bill.cache.total() <= *question_.settings.kv_cache_bytes;
+  for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu)
+    if (bill.gpus[gpu].total() > gpus_[gpu].budget) return false;
+  return !host_budget_ || bill.host.total() <= *host_budget_;
+}
+
+// As --fit: only what has its default is changed.
+bool LlamaCppQuestion::may_move_layers() const {
+  const memory::LlamaCppPlacement& asked = question_.settings.llama_cpp.placement;
+  return gpus_.size() > 1 && !question_.settings.kv_cache_bytes && asked.split.empty() &&
+         asked.gpu_layers < 0 && asked.cpu_expert_layers == 0 && asked.overrides.empty();
+}
+
+// Layers of each GPU: of dense models from the last GPU backwards, of mixtures from the first on. Nothing
+// where some find no place.
+std::vector<double> LlamaCppQuestion::layers_that_fit(const LlamaCppBill& bill) const {
+  const auto& layers = question_.model->spec.layers;
+  const bool has_experts = std::any_of(layers.begin(), layers.end(), [](const model::Layer& layer) {
+    return layer.ffn.kind == model::FfnKind::kMoe;
+  });
+  const bool offloads_cache = question_.settings.llama_cpp.offloads_cache;
+  const auto bytes_of = [&](std::size_t i) {
+    Bytes bytes = layer_bytes_.layers[i];
+    if (!offloads_cache || i >= bill.cache.layers.size()) return bytes;
+    const memory::LlamaCppLayer& layer = bill.cache.layers[i];
+    for (const Bytes part : {layer.keys, layer.values, layer.index_keys, layer.convolution, layer.state})
+      bytes += memory::llama_cpp_aligned(part, true);
+    return bytes;
+  };
+  std::vector<double> counts(gpus_.size());
+  const std::size_t all = layer_bytes_.layers.size();
+  std::size_t placed = 0;
+  for (std::size_t turn = 0; turn < gpus_.size(); ++turn) {
+    const std::size_t gpu = has_experts ? turn : gpus_.size() - 1 - turn;
+    Bytes used = layer_bytes_.shared + bill.compute.peak;
+    for (; placed < all; ++placed) {
+      used += bytes_of(has_experts ? placed : all - 1 - placed);
+      if (used > gpus_[gpu].budget) break;
+      counts[gpu] += 1;
+    }
+  }
+  return placed == all ? counts : std::vector<double>();
+}
+
+std::size_t LlamaCppQuestion::tightest_gpu(const LlamaCppBill& bill) const {
+  const auto room = [&](std::size_t gpu) { return gpus_[gpu].budget - bill.gpus[gpu].total(); };
+  std::size_t tightest = 0;
+  for (std::size_t gpu = 1; gpu < gpus_.size(); ++gpu)
+    if (room(gpu) < room(tightest)) tightest = gpu;
+  return tightest;
+}
+
+const LlamaCppDeviceBill& LlamaCppQuestion::tightest(const LlamaCppBill& bill) const {
+  return gpus_.empty() ? bill.host : bill.gpus[tightest_gpu(bill)];
+}
+
+std::optional<Bytes> LlamaCppQuestion::budget(const LlamaCppBill& bill) const {
+  if (question_.settings.kv_cache_bytes) return std::nullopt;
+  return gpus_.empty() ? host_budget_ : gpus_[tightest_gpu(bill)].budget;
+}
+
+std::vector<DeviceUse> LlamaCppQuestion::uses(const LlamaCppBill& bill) const {
+  std::vector<DeviceUse> uses;
+  if (gpus_.empty()) return uses;
+  const auto layers_on = [&](int device) {
+    return static_cast<std::int64_t>(std::count(bill.devices.begin(), bill.devices.end(), device));
+  };
+  const bool has_budget = !question_.settings.kv_cache_bytes;
+  for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu)
+    uses.push_back({"CUDA" + std::to_string(gpu), gpus_[gpu].name, layers_on(static_cast<int>(gpu)),
+                    bill.gpus[gpu].total(), has_budget ? std::optional(gpus_[gpu].budget) : std::nullopt});
+  uses.push_back(
+      {"CPU", std::nullopt, layers_on(-1), bill.host.total(), has_budget ? host_budget_ : std::nullopt});
+  return uses;
 }
 
 std::vector<Buffer> llama_cpp_buffers(const LlamaCppQuestion& question, const LlamaCppBill& bill) {

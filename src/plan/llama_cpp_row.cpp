@@ -23,7 +23,6 @@ class LlamaCppRow {
   LlamaCppRow(const Question& question, const LlamaCppQuestion& asked) : question_(question), asked_(asked) {}
 
   Result<Row> answer() {
-    read_budget();
     Row row;
     PLIMSOLL_TRY(row.total_weights, weights_of(question_, row));
     std::int64_t length = length_of(question_);
@@ -37,17 +36,6 @@ class LlamaCppRow {
   }
 
  private:
-  void read_budget() {
-    if (question_.settings.kv_cache_bytes || !question_.target) return;
-    const Bytes free = question_.target->available.value_or(question_.target->memory);
-    budget_ = std::max(Bytes(0), free - question_.rules.reserve_per_gpu);
-  }
-
-  bool fits(const LlamaCppBill& bill) const {
-    if (question_.settings.kv_cache_bytes) return bill.cache.total() <= *question_.settings.kv_cache_bytes;
-    return !budget_ || bill.fits_in(*budget_);
-  }
-
   // Each of the sequences has its own part of the context, unless they share it.
   std::int64_t request_length(std::int64_t context) const {
     const memory::LlamaCppContext& flags = asked_.context();
@@ -62,7 +50,7 @@ class LlamaCppRow {
     while (low < high) {
       const std::int64_t middle = (low + high + 1) / 2;
       PLIMSOLL_TRY(const LlamaCppBill bill, asked_.bill(middle * step));
-      if (fits(bill))
+      if (asked_.fits(bill))
         low = middle;
       else
         high = middle - 1;
@@ -73,7 +61,7 @@ class LlamaCppRow {
   void fill(Row& row, const LlamaCppBill& bill, std::int64_t length) const {
     const Model& model = *question_.model;
     const memory::LlamaCppContext& context = asked_.context();
-    const LlamaCppDeviceBill& fullest = bill.fullest();
+    const LlamaCppDeviceBill& tightest = asked_.tightest(bill);
     row.model = model.source;
     row.title = model.title;
     row.target = question_.target;
@@ -81,10 +69,10 @@ class LlamaCppRow {
     if (context.value_dtype != context.key_dtype)
       row.kv_cache_dtype += "/" + std::string(name(context.value_dtype));
     row.tensor_parallel = 1;
-    row.fits = fits(bill);
-    row.weights = fullest.model + fullest.repacked;
+    row.fits = asked_.fits(bill);
+    row.weights = tightest.model + tightest.repacked;
     if (asked_.model().is_stored) row.weights_basis.clear();
-    row.budget = budget_;
+    row.budget = asked_.budget(bill);
     row.kv_cache = row.total_kv_cache = bill.cache.total();
     row.required_kv_cache = context.is_unified ? row.kv_cache : Bytes(row.kv_cache.value / context.num_seqs);
     row.kv_bytes_per_token = token_bytes(bill.cache);
@@ -98,13 +86,15 @@ class LlamaCppRow {
             : context.num_seqs;
     row.limited_by = "flag";
     row.buffers = llama_cpp_buffers(asked_, bill);
+    row.devices = asked_.uses(bill);
     add_parts(row, bill);
     add_basis(row, bill);
     if (row.fits)
       row.log_line = log_lines(bill.cache);
     else
-      row.engine_message = refusal(bill, length);
+      row.engine_message = refusal(row, bill, length);
     add_findings(row);
+    add_layout_finding(row, bill);
     add_command(row, length);
   }
 
@@ -120,7 +110,7 @@ class LlamaCppRow {
   }
 
   void add_parts(Row& row, const LlamaCppBill& bill) const {
-    const LlamaCppDeviceBill& device = bill.fullest();
+    const LlamaCppDeviceBill& device = asked_.tightest(bill);
     const Bytes states = device.states;
     row.parts = {
         {"weights", row.weights,
@@ -145,8 +135,8 @@ class LlamaCppRow {
 
   void add_basis(Row& row, const LlamaCppBill& bill) const {
     add_weights_basis(row, 1);
-    row.basis.push_back(basis_with_bar(part_field(row, "activation"), "calibrated", bill.fullest().compute,
-                                       bill.compute.band, kSource));
+    row.basis.push_back(basis_with_bar(part_field(row, "activation"), "calibrated",
+                                       asked_.tightest(bill).compute, bill.compute.band, kSource));
     for (std::size_t i = 0; i < row.buffers.size(); ++i) {
       const Buffer& buffer = row.buffers[i];
       const std::string field = "buffers/" + std::to_string(i) + "/bytes";
@@ -155,7 +145,10 @@ class LlamaCppRow {
       if (buffer.kind == "model" && !row.weights_basis.empty())
         row.basis.push_back(basis_with_bar(field, row.weights_basis, buffer.bytes, row.weights_bar, kSource));
     }
-    if (budget_) row.basis.push_back({"estimated_max_model_len", "calibrated", {}, {}, kSource});
+    for (std::size_t i = 0; i < row.devices.size(); ++i)
+      row.basis.push_back(basis_with_bar("devices/" + std::to_string(i) + "/used_bytes", "calibrated",
+                                         row.devices[i].used, bill.compute.band, kSource));
+    if (row.budget) row.basis.push_back({"estimated_max_model_len", "calibrated", {}, {}, kSource});
   }
 
   // As the engine prints them, without the functions' names.
@@ -188,14 +181,25 @@ class LlamaCppRow {
   }
 
   // What --fit prints when lengths and layers are given; the engine then goes on until an allocation fails.
-  std::string refusal(const LlamaCppBill& bill, std::int64_t length) const {
-    if (!budget_)
+  std::string refusal(const Row& row, const LlamaCppBill& bill, std::int64_t length) const {
+    if (question_.settings.kv_cache_bytes)
       return fmt::format("a cache of {} bytes is needed for a context of {} tokens, and {} are given",
                          with_commas(bill.cache.total().value), length,
                          with_commas(question_.settings.kv_cache_bytes.value_or(Bytes(0)).value));
+    const bool is_hosts_fault =
+        !bill.gpus.empty() && std::all_of(row.devices.begin(), row.devices.end() - 1,
+                                          [](const DeviceUse& use) { return use.used <= *use.budget; });
+    if (is_hosts_fault)
+      return fmt::format("the host has to hold {} bytes, and {} are given",
+                         with_commas(bill.host.total().value),
+                         with_commas(question_.settings.llama_cpp.host_memory.value_or(Bytes(0)).value));
     Bytes over;
-    if (bill.gpus.empty()) over = bill.host.total() - *budget_;
-    for (const LlamaCppDeviceBill& gpu : bill.gpus) over += gpu.total() - *budget_;
+    if (bill.gpus.empty()) over = bill.host.total() - asked_.budget(bill).value_or(Bytes(0));
+    for (std::size_t gpu = 0; gpu < bill.gpus.size(); ++gpu)
+      over += bill.gpus[gpu].total() - asked_.gpus()[gpu].budget;
+    if (over <= Bytes(0))
+      return fmt::format("a device is {} MiB short, and the others have no place for its layers",
+                         ((asked_.tightest(bill).total() - *row.budget).value + kMiB - 1) / kMiB);
     const std::int64_t margin = question_.rules.reserve_per_gpu.value / kMiB;
     const std::string target =
         bill.gpus.size() > 1
@@ -225,10 +229,27 @@ class LlamaCppRow {
                               "give the .gguf file as MODEL for its own bytes"});
   }
 
+  // Where layers lie hangs on what is free, unless flags hold them.
+  void add_layout_finding(Row& row, const LlamaCppBill& bill) const {
+    const bool is_by_memory = question_.target && !question_.target->beside.empty() &&
+                              question_.settings.llama_cpp.placement.split.empty();
+    if (!bill.is_moved && !is_by_memory) return;
+    std::vector<std::int64_t> layers;
+    for (std::size_t i = 0; i < bill.gpus.size(); ++i) layers.push_back(row.devices[i].layers);
+    const std::string counts = fmt::format("{}", fmt::join(layers, ","));
+    row.findings.push_back(
+        {bill.is_moved ? "LAYERS_MOVED" : "LAYERS_BY_FREE_MEMORY", FindingLevel::kInfo,
+         FindingKind::kCheckFailed, "--tensor-split",
+         (bill.is_moved ? "shares by free memory do not fit; --fit fills the GPUs with layers one by one: "
+                        : "the GPUs' shares are what of them is free at the start; layers of each: ") +
+             counts,
+         "hold them with --tensor-split " + counts});
+  }
+
   void add_command(Row& row, std::int64_t length) const {
     if (!row.fits || !asked_.model().is_stored) return;
     const memory::LlamaCppContext& context = asked_.context();
-    const memory::LlamaCppPlacement& placement = asked_.placement();
+    const memory::LlamaCppPlacement& placement = question_.settings.llama_cpp.placement;
     row.command = {"llama-server",         "--model",    question_.model->source,         "--ctx-size",
                    std::to_string(length), "--parallel", std::to_string(context.num_seqs)};
     const auto add = [&](const char* flag, const std::string& value) {
@@ -258,7 +279,6 @@ class LlamaCppRow {
 
   const Question& question_;
   const LlamaCppQuestion& asked_;
-  std::optional<Bytes> budget_;  // of a device; absent: nothing to hold against
 };
 
 }  // namespace

@@ -242,6 +242,14 @@ Result<Plan> fit_plan(const Request& request, const memory::EngineRules& rules,
   return plan;
 }
 
+Status check_kinds(const std::vector<Target>& targets, const memory::EngineRules& rules) {
+  const bool has_several = std::any_of(targets.begin(), targets.end(),
+                                       [](const Target& target) { return !target.beside.empty(); });
+  if (!has_several || rules.accounting == memory::Accounting::kLlamaCpp) return {};
+  return fail(ErrorCode::kUsage, "only llama.cpp lays a model on GPUs of several kinds", "--gpu",
+              "give --engine llama.cpp, or several --gpu for a row each");
+}
+
 Row not_planned(const Question& question, const Error& error) {
   return impossible_row(question, question.settings.kv_cache_dtype,
                         {"NOT_PLANNED", FindingLevel::kError, FindingKind::kUnsupported, error.where,
@@ -260,6 +268,7 @@ Result<Plan> make_plan(const Request& request) {
   plan.engine = engine;
   plan.is_simple = request.is_simple;
   plan.findings = engine.findings;
+  PLIMSOLL_TRY_VOID(check_kinds(request.targets, rules));
   std::vector<std::optional<Target>> targets(request.targets.begin(), request.targets.end());
   if (targets.empty()) targets.emplace_back();
   if (request.against) {

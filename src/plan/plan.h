@@ -50,9 +50,14 @@ struct Target {
   Bytes memory;                          // of one
   std::optional<Bytes> available;        // free at start, when that is known
   std::optional<double> price;           // of one for an hour, in whatever money the caller counts
+  std::vector<Target> beside;            // GPUs of further kinds in the same machine, in the engine's order
+
+  /// Of all kinds.
+  std::int64_t num_gpus() const;
 };
 
-/// Reads `--gpu NAME[:N]` or `--gpu 24GB[:N]`. Errors: kUsage for unknown names, sizes and counts.
+/// Reads `--gpu NAME[:N]` or `--gpu 24GB[:N]`; several kinds of one machine with commas between them.
+/// Errors: kUsage for unknown names, sizes and counts.
 Result<Target> parse_target(const std::string& text);
 /// Reads `--gpu-price NAME=PRICE`: the price of one GPU for an hour becomes that of the targets it names. A
 /// name that none of them has is added with as many as a search takes by itself. Errors: kUsage.
@@ -71,6 +76,7 @@ struct LlamaCppSettings {
   memory::LlamaCppPlacement placement;
   std::string key_type, value_type;  // --cache-type-k, --cache-type-v; empty: as kv_cache_dtype
   bool offloads_cache = true;        // --no-kv-offload: keys, values and states stay with the CPU
+  std::optional<Bytes> host_memory;  // for what stays with the CPU; absent: without end, as the engine has it
 };
 
 /// The flags that reach the arithmetic; absent means the engine's default.
@@ -131,6 +137,15 @@ struct Buffer {
   Bytes bytes;
 };
 
+/// What one device of an engine that names them has to hold.
+struct DeviceUse {
+  std::string device;              // CUDA0 CPU
+  std::optional<std::string> gpu;  // its row's name
+  std::int64_t layers = 0;         // the output counts as one
+  Bytes used;
+  std::optional<Bytes> budget;  // absent: nothing to hold against
+};
+
 /// How sure a number is; a number without a Basis is exact.
 struct Basis {
   std::string field;  // of the row, as in JSON
@@ -177,6 +192,7 @@ struct Row {
   std::vector<memory::VllmGroup> groups;     // empty: every layer pages alike
   std::vector<Bytes> stage_blocks;           // bytes of a block on each pipeline stage; empty: one stage
   std::vector<Bytes> stage_weights;          // bytes of weights on each; empty: not known apart
+  std::vector<int> stage_layers;             // layers of each; empty: as vLLM shares them out
   std::optional<double> memory_utilization;  // the share of the memory that the budget is
   std::optional<std::int64_t> batch_tokens, batch_sequences;  // of one step: flags, or the engine's defaults
   int tensor_parallel = 0;                                    // 0: all GPUs
@@ -196,9 +212,10 @@ struct Row {
   Bytes weights_bar;                 // over all GPUs
   bool weights_are_least = false;    // the bar lies above them alone: 16 bits that may be 32
   std::vector<Part> parts;
-  std::vector<Buffer> buffers;  // over all devices, of engines that print them
-  std::string engine_message;   // why it refuses; empty when it fits
-  std::string log_line;         // the engine's capacity sentence; empty when it has none
+  std::vector<Buffer> buffers;     // over all devices, of engines that print them
+  std::vector<DeviceUse> devices;  // of the same engines
+  std::string engine_message;      // why it refuses; empty when it fits
+  std::string log_line;            // the engine's capacity sentence; empty when it has none
   std::vector<std::string> command;
   Findings findings;
   std::vector<Lever> levers;

@@ -72,10 +72,33 @@ Json groups_of(const Row& row) {
   return groups;
 }
 
+Json kind_of(const Target& target) {
+  return Json::object(
+      {{"name", target.name}, {"count", target.count}, {"memory_bytes", target.memory.value}});
+}
+
+/// GPUs of several kinds have no one name and size: `kinds` tells them.
 Json gpu_of(const std::optional<Target>& target) {
-  return Json::object({{"name", target ? Json(target->name) : Json()},
-                       {"count", target ? Json(target->count) : Json()},
-                       {"memory_bytes", target ? Json(target->memory.value) : Json()}});
+  if (!target) return Json::object({{"name", nullptr}, {"count", nullptr}, {"memory_bytes", nullptr}});
+  if (target->beside.empty()) return kind_of(*target);
+  Json kinds = Json::array();
+  kinds.push_back(kind_of(*target));
+  for (const Target& kind : target->beside) kinds.push_back(kind_of(kind));
+  return Json::object({{"name", nullptr},
+                       {"count", target->num_gpus()},
+                       {"memory_bytes", nullptr},
+                       {"kinds", std::move(kinds)}});
+}
+
+Json to_json(const std::vector<DeviceUse>& devices) {
+  Json list = Json::array();
+  for (const DeviceUse& device : devices)
+    list.push_back(Json::object({{"device", device.device},
+                                 {"gpu", device.gpu},
+                                 {"layers", device.layers},
+                                 {"used_bytes", device.used.value},
+                                 {"budget_bytes", bytes(device.budget)}}));
+  return list;
 }
 
 Json form_of(const Row& row) {
@@ -96,7 +119,9 @@ Json engine_row(const Row& row) {
     for (std::int64_t stage = 0; stage < stages; ++stage)
       ranks.push_back(
           Json::object({{"pipeline_rank", stage},
-                        {"layers", std::count(places.begin(), places.end(), static_cast<int>(stage))},
+                        {"layers", row.stage_layers.empty()
+                                       ? std::count(places.begin(), places.end(), static_cast<int>(stage))
+                                       : row.stage_layers[static_cast<std::size_t>(stage)]},
                         {"weights_bytes", stage < static_cast<std::int64_t>(row.stage_weights.size())
                                               ? Json(row.stage_weights[static_cast<std::size_t>(stage)].value)
                                               : Json()},
@@ -147,6 +172,7 @@ Json engine_row(const Row& row) {
       {"error_bar_bytes", known(row.error_bar)},
       {"memory", to_json(row.parts)},
       {"buffers", row.buffers.empty() ? Json() : to_json(row.buffers)},
+      {"devices", row.devices.empty() ? Json() : to_json(row.devices)},
       {"kv_groups", groups_of(row)},
       {"ranks", std::move(ranks)},
       {"engine_message", text_or_null(row.engine_message)},

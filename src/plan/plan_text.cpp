@@ -82,8 +82,12 @@ void append_levers(const Row& row, std::string& out) {
 
 std::string where_of(const Row& row) {
   if (!row.target) return "";
-  return fmt::format("{} x {} ({})", row.target->count, row.target->name.value_or("memory"),
-                     as_gib(row.target->memory));
+  const auto kind = [](const Target& target) {
+    return fmt::format("{} x {} ({})", target.count, target.name.value_or("memory"), as_gib(target.memory));
+  };
+  std::string where = kind(*row.target);
+  for (const Target& target : row.target->beside) where += " + " + kind(target);
+  return where;
 }
 
 /// Figures are those of one GPU, except the tokens and requests that all of them hold together.
@@ -99,6 +103,11 @@ void append_figures(const Row& row, const char* each, std::string& out) {
   for (const Buffer& buffer : row.buffers)
     fmt::format_to(to, "  {:<32} {}\n", buffer.device + " " + buffer.kind + " buffer",
                    exact_and_rounded(buffer.bytes));
+  for (const DeviceUse& device : row.devices)
+    fmt::format_to(to, "  {:<32} {}{}, {} layers\n",
+                   device.device + (device.gpu ? " " + *device.gpu : std::string()) + " holds",
+                   exact_and_rounded(device.used),
+                   device.budget ? "  of " + as_gib(*device.budget) : std::string(), device.layers);
   if (row.error_bar.value > 0)
     fmt::format_to(to, "  {:<32} {}  more or less in the KV cache\n", label("error bar"),
                    exact_and_rounded(row.error_bar));
@@ -126,7 +135,7 @@ std::string engine_of(const facts::EngineChoice& engine) {
 void append_row(const Row& row, const Plan& plan, std::string& out) {
   auto to = std::back_inserter(out);
   const bool is_per_gpu = row.target && !row.target->is_here &&
-                          (plan.engine.name == facts::EngineName::kAny || row.target->count > 1);
+                          (plan.engine.name == facts::EngineName::kAny || row.target->num_gpus() > 1);
   fmt::format_to(to, "{}, engine {}",
                  printable(row.model + (row.title == row.model ? "" : " (" + row.title + ")")),
                  engine_of(plan.engine));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <charconv>
 
 #include "plan/plan.h"
@@ -26,9 +27,8 @@ Target target_of_gpu(const facts::GpuFacts& gpu) {
   return target;
 }
 
-}  // namespace
-
-Result<Target> parse_target(const std::string& text) {
+// One kind of GPU.
+Result<Target> parse_kind(const std::string& text) {
   Target target;
   const std::size_t colon = text.rfind(':');
   const std::string name = text.substr(0, colon);
@@ -55,6 +55,28 @@ Result<Target> parse_target(const std::string& text) {
   named.count = target.count;
   named.is_count_given = target.is_count_given;
   return named;
+}
+
+}  // namespace
+
+std::int64_t Target::num_gpus() const {
+  std::int64_t all = count;
+  for (const Target& kind : beside) all += kind.count;
+  return all;
+}
+
+Result<Target> parse_target(const std::string& text) {
+  const std::size_t comma = text.find(',');
+  PLIMSOLL_TRY(Target first, parse_kind(text.substr(0, comma)));
+  if (comma == std::string::npos) return first;
+  first.is_count_given = true;
+  for (std::size_t at = comma + 1; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    PLIMSOLL_TRY(Target kind, parse_kind(text.substr(at, end - at)));
+    first.beside.push_back(std::move(kind));
+    at = end + 1;
+  }
+  return first;
 }
 
 Status add_price(const std::string& text, std::vector<Target>& targets) {

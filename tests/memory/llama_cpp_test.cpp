@@ -35,6 +35,9 @@ TEST(LlamaCpp, WorkedCase) {
   const auto three = cache_of(spec, {.context_tokens = 10'000, .num_seqs = 3});
   EXPECT_EQ(three.sequence_tokens, page.integer("sequence_of_10000_over_3"));
   EXPECT_EQ(three.context_tokens, page.integer("context_of_10000_over_3"));
+  const model::ModelSpec ungrouped = llama({80, 8192, 64, 64, 128, 24'576, 152'064, 32'768});
+  EXPECT_EQ(cache_of(ungrouped, {.context_tokens = 32'848}).total().value,
+            page.integer("f16_cache_at_32848_of_80_layers_with_64_heads"));
   EXPECT_EQ(llama_cpp_output(spec, 1).value, page.integer("output_buffer"));
   EXPECT_EQ(llama_cpp_output(spec, 4).value, page.integer("output_buffer_of_4"));
 }

@@ -107,6 +107,71 @@ TEST(LlamaCppRow, LayersGoToSeveralGpusOrStayWithTheCpu) {
   EXPECT_FALSE(make_plan(request));
 }
 
+std::vector<std::int64_t> layers_of(const Json& row) {
+  std::vector<std::int64_t> layers;
+  for (const Json& device : row["devices"].items())
+    layers.push_back(device["layers"].as_integer().value_or(-1));
+  return layers;
+}
+
+TEST(LlamaCppRow, GpusOfTwoKindsShareByFreeMemory) {
+  const Json row = row_of(asked("24GiB,12GiB"));
+  EXPECT_EQ(row["fits"], Json(true));
+  EXPECT_EQ(row["gpu"]["count"], Json(2));
+  EXPECT_TRUE(row["gpu"]["memory_bytes"].is_null());
+  EXPECT_EQ(row["gpu"]["kinds"].items()[1]["memory_bytes"], Json(12 * kGiB));
+  // Two thirds of 33 layers, the output one of them; the rest, none with the CPU.
+  EXPECT_EQ(layers_of(row), (std::vector<std::int64_t>{22, 11, 0}));
+  EXPECT_EQ(buffer(row, "CUDA0", "kv"), kGiB / 32 * 22);
+  EXPECT_EQ(buffer(row, "CUDA1", "kv"), kGiB / 32 * 10);
+  const Json& second = row["devices"].items()[1];
+  EXPECT_EQ(second["budget_bytes"], Json(11 * kGiB));
+  EXPECT_EQ(second["used_bytes"], Json(buffer(row, "CUDA1", "model") + buffer(row, "CUDA1", "kv") +
+                                       buffer(row, "CUDA1", "compute")));
+  EXPECT_TRUE(row["devices"].items()[2]["budget_bytes"].is_null());
+  EXPECT_TRUE(finding_of(row, "LAYERS_BY_FREE_MEMORY"));
+  auto request = asked("24GiB,12GiB");
+  request.settings.llama_cpp.placement.split = {22, 11};
+  const Json held = row_of(request);
+  EXPECT_EQ(layers_of(held), layers_of(row));
+  EXPECT_FALSE(finding_of(held, "LAYERS_BY_FREE_MEMORY"));
+  EXPECT_EQ(layers_of(row_of(asked("24GiB:2,12GiB"))), (std::vector<std::int64_t>{14, 13, 6, 0}));
+  request = request_for("vllm", "24GiB,12GiB");
+  const auto refused = make_plan(request);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  EXPECT_FALSE(parse_target("24GiB,"));
+}
+
+TEST(LlamaCppRow, LayersAreLaidAnewWhereSharesDoNotFit) {
+  // By shares the second GPU has the output, too, and one layer more than its memory holds.
+  const Json row = row_of(asked("13GiB,6GiB"));
+  EXPECT_EQ(row["fits"], Json(true));
+  EXPECT_TRUE(finding_of(row, "LAYERS_MOVED"));
+  const auto layers = layers_of(row);
+  EXPECT_EQ(layers[0] + layers[1], 33);
+  for (const std::size_t gpu : {0U, 1U})
+    EXPECT_LE(row["devices"].items()[gpu]["used_bytes"].as_integer().value_or(0),
+              row["devices"].items()[gpu]["budget_bytes"].as_integer().value_or(0));
+  auto request = asked("13GiB,6GiB");
+  request.settings.llama_cpp.placement.split = {13, 6};
+  EXPECT_EQ(row_of(request)["fits"], Json(false));
+}
+
+TEST(LlamaCppRow, TheHostsMemoryMayBeGiven) {
+  auto request = asked("12GiB");
+  request.settings.llama_cpp.placement.gpu_layers = 17;
+  request.settings.llama_cpp.host_memory = Bytes(64 * kGiB);
+  const Json row = row_of(request);
+  EXPECT_EQ(row["fits"], Json(true));
+  EXPECT_EQ(layers_of(row), (std::vector<std::int64_t>{17, 16}));
+  EXPECT_EQ(row["devices"].items()[1]["budget_bytes"], Json(64 * kGiB));
+  request.settings.llama_cpp.host_memory = Bytes(4 * kGiB);
+  const Json small = row_of(request);
+  EXPECT_EQ(small["fits"], Json(false));
+  EXPECT_TRUE(small["engine_message"].as_string()->starts_with("the host has to hold "));
+}
+
 TEST(LlamaCppRow, ExpertsStayWithTheCpuWhereTheyDoNotFit) {
   Request request = request_for("llama.cpp", "24GiB", "Qwen/Qwen3-30B-A3B-Thinking-2507");
   request.settings.max_model_len = 4096;
