@@ -37,6 +37,7 @@ constexpr double kWindowRatio = 0.8;     // --swa-full-tokens-ratio
 constexpr double kStateRatio = 0.9;      // --mamba-full-memory-ratio
 constexpr std::int64_t kStateSlots = 3;  // a request holds, where prefixes are cached
 constexpr std::int64_t kFp8LatentGroup = 128;
+constexpr int kDraftRequests = 48;  // --max-running-requests where drafts are on
 constexpr std::int64_t kRequestsPerContext = 512, kFewestRequests = 2048, kMostRequests = 4096;
 
 // Token counts that prefill graphs are captured for, up to `most`.
@@ -59,16 +60,30 @@ tl::unexpected<Error> unsupported(const std::string& what) {
               "config.json", "use --engine any for the formula");
 }
 
+// Of one token on one pipeline stage.
+struct StageCells {
+  Bytes kv, index, window;
+  Bytes index_of_layer;  // of one that has an indexer
+  std::int64_t kv_layers = 0, window_layers = 0, state_layers = 0;
+
+  Bytes full() const { return kv + index; }
+};
+
 class PoolSizer {
  public:
   PoolSizer(const model::ModelSpec& spec, const SglangPoolSettings& settings)
-      : spec_(spec), settings_(settings) {}
+      : spec_(spec), settings_(settings), cells_(static_cast<std::size_t>(settings.pipeline_parallel)) {}
 
   Result<SglangPool> size(Bytes available) {
-    for (const model::Layer& layer : spec_.layers) PLIMSOLL_TRY_VOID(add(layer));
     if (settings_.context_tokens < 1 || settings_.page_size < 1)
       return fail(ErrorCode::kUsage, "lengths and pages begin at 1", "--max-model-len, --block-size",
                   "give larger numbers");
+    const std::vector<int> places =
+        sglang_stages(static_cast<std::int64_t>(spec_.layers.size()), settings_.pipeline_parallel);
+    for (std::size_t i = 0; i < spec_.layers.size(); ++i)
+      PLIMSOLL_TRY_VOID(add(spec_.layers[i], cells_[static_cast<std::size_t>(places[i])]));
+    share_states();
+    add_drafts();
     std::int64_t rest = std::max<std::int64_t>(0, available.value);
     if (pool_.state_bytes > Bytes(0)) rest = take_states(rest);
     size_tokens(rest);
@@ -77,7 +92,7 @@ class PoolSizer {
   }
 
  private:
-  Status add(const model::Layer& layer) {
+  Status add(const model::Layer& layer, StageCells& cells) {
     if (layer.kv_source) return {};
     const auto* attention = std::get_if<model::Attention>(&layer.mixer);
     const auto* latent = std::get_if<model::Latent>(&layer.mixer);
@@ -93,13 +108,24 @@ class PoolSizer {
       if (is_fp8)
         bytes = Bytes(latent->kv_lora_rank + latent->kv_lora_rank / kFp8LatentGroup * 4 +
                       latent->qk_rope_head_dim * 2);
-      if (latent->indexer->heads > 0)
-        bytes += Bytes(latent->indexer->head_dim + latent->indexer->head_dim / kFp8LatentGroup * 4);
+      if (latent->indexer->heads > 0) {
+        cells.index_of_layer =
+            Bytes(latent->indexer->head_dim + latent->indexer->head_dim / kFp8LatentGroup * 4);
+        cells.index += cells.index_of_layer;
+      }
     }
     const bool has_window = attention && (attention->window_tokens || attention->chunk_tokens);
-    (has_window && settings_.has_window_pool ? pool_.window_token_bytes : pool_.token_bytes) += bytes;
-    if (const auto* state = std::get_if<model::State>(&layer.mixer)) PLIMSOLL_TRY_VOID(add_state(*state));
+    if (has_window && settings_.has_window_pool) {
+      cells.window += bytes;
+      ++cells.window_layers;
+    } else if (bytes > Bytes(0)) {
+      cells.kv += bytes;
+      ++cells.kv_layers;
+    }
+    const auto* own = std::get_if<model::State>(&layer.mixer);
+    if (own) PLIMSOLL_TRY_VOID(add_state(*own));
     for (const model::State& state : layer.side_states) PLIMSOLL_TRY_VOID(add_state(state));
+    cells.state_layers += own || !layer.side_states.empty() ? 1 : 0;
     return {};
   }
 
@@ -118,33 +144,89 @@ class PoolSizer {
     return {};
   }
 
-  // As the engine computes in doubles.
+  // Every stage counts with what the one with most layers of states holds.
+  void share_states() {
+    std::int64_t most = 0, all = 0;
+    for (const StageCells& cells : cells_) {
+      most = std::max(most, cells.state_layers);
+      all += cells.state_layers;
+    }
+    if (all == 0 || most == all) return;
+    const double share = static_cast<double>(most) / static_cast<double>(all);
+    pool_.state_bytes =
+        Bytes(static_cast<std::int64_t>(static_cast<double>(pool_.state_bytes.value) * share));
+  }
+
+  // Layers that draft are taken to be as the model's own; windows where it has a pool for them.
+  void add_drafts() {
+    const std::int64_t drafts = settings_.draft_layers;
+    if (drafts == 0) return;
+    for (StageCells& cells : cells_) {
+      if (cells.window_layers > 0) {
+        cells.window += Bytes(cells.window.value / cells.window_layers * drafts);
+      } else if (cells.kv_layers > 0) {
+        cells.kv += Bytes(cells.kv.value * drafts / cells.kv_layers);
+        cells.index += cells.index_of_layer * drafts;
+      }
+    }
+  }
+
+  // As the engine computes in doubles. Each step of drafts keeps the states of all requests that run.
   std::int64_t take_states(std::int64_t rest) {
     const std::int64_t slot = pool_.state_bytes.value;
-    const double budget = static_cast<double>(rest) * kStateRatio / (1 + kStateRatio);
-    pool_.state_slots = static_cast<std::int64_t>(
-        std::floor((budget - static_cast<double>(slot)) / static_cast<double>(slot)));
-    if (!settings_.has_prefix_cache && settings_.max_requests) pool_.state_slots = *settings_.max_requests;
+    const auto bytes = static_cast<double>(slot);
+    const std::int64_t each = slots_per_request();
+    const std::int64_t drafts = settings_.draft_tokens, most = settings_.max_requests.value_or(0);
+    if (!settings_.has_prefix_cache && settings_.max_requests) {
+      pool_.state_slots = most;
+    } else {
+      const double budget = static_cast<double>(rest) * kStateRatio / (1 + kStateRatio);
+      const double scratch = static_cast<double>(drafts) / static_cast<double>(each);
+      pool_.state_slots = static_cast<std::int64_t>(
+          std::floor((budget - bytes * static_cast<double>(1 + drafts)) / (bytes * (1 + scratch))));
+    }
     pool_.state_slots = std::max<std::int64_t>(0, pool_.state_slots);
-    return std::max<std::int64_t>(0, rest - (pool_.state_slots + 1) * slot);
+    if (drafts > 0)
+      pool_.draft_state_bytes = Bytes(slot * drafts * (std::min(most, pool_.state_slots / each) + 1));
+    return std::max<std::int64_t>(0, rest - pool_.draft_state_bytes.value - (pool_.state_slots + 1) * slot);
   }
+
+  std::int64_t slots_per_request() const { return settings_.has_prefix_cache ? kStateSlots : 1; }
 
   std::int64_t whole_pages(std::int64_t tokens) const {
     return tokens / settings_.page_size * settings_.page_size;
   }
 
+  // Tokens of one stage's first pool; nothing where it keeps none.
+  std::optional<std::int64_t> tokens_of(const StageCells& cells, std::int64_t rest) const {
+    const std::int64_t full = cells.full().value, window = cells.window.value;
+    if (full == 0 && window == 0) return std::nullopt;
+    if (window == 0 || full == 0) return whole_pages(rest / (full + window));
+    const double cell = static_cast<double>(full) + kWindowRatio * static_cast<double>(window);
+    return whole_pages(static_cast<std::int64_t>(static_cast<double>(rest) / cell));
+  }
+
+  // The stage that holds fewest decides for all.
   void size_tokens(std::int64_t rest) {
-    const std::int64_t full = pool_.token_bytes.value, window = pool_.window_token_bytes.value;
-    if (window == 0) {
-      pool_.tokens = whole_pages(full > 0 ? rest / full : settings_.context_tokens);
-    } else if (full == 0) {
-      pool_.tokens = pool_.window_tokens = whole_pages(rest / window);
-    } else {
-      const double cell = static_cast<double>(full) + kWindowRatio * static_cast<double>(window);
-      pool_.tokens = whole_pages(static_cast<std::int64_t>(static_cast<double>(rest) / cell));
-      pool_.window_tokens =
-          whole_pages(static_cast<std::int64_t>(static_cast<double>(pool_.tokens) * kWindowRatio));
+    const StageCells* fewest = nullptr;
+    for (const StageCells& cells : cells_) {
+      pool_.stages.push_back(cells.full() + cells.window);
+      const auto tokens = tokens_of(cells, rest);
+      if (!tokens || (fewest && *tokens >= pool_.tokens)) continue;
+      fewest = &cells;
+      pool_.tokens = *tokens;
     }
+    if (!fewest) {
+      pool_.tokens = whole_pages(settings_.context_tokens);
+      return;
+    }
+    pool_.token_bytes = fewest->full();
+    pool_.window_token_bytes = fewest->window;
+    if (fewest->window == Bytes(0)) return;
+    pool_.window_tokens =
+        fewest->full() == Bytes(0)
+            ? pool_.tokens
+            : whole_pages(static_cast<std::int64_t>(static_cast<double>(pool_.tokens) * kWindowRatio));
   }
 
   void count_requests() {
@@ -155,12 +237,12 @@ class PoolSizer {
     if (settings_.max_requests) most = *settings_.max_requests;
     pool_.max_requests = std::min(most, pool_.tokens / 2);
     if (pool_.state_bytes > Bytes(0))
-      pool_.max_requests =
-          std::min(pool_.max_requests, pool_.state_slots / (settings_.has_prefix_cache ? kStateSlots : 1));
+      pool_.max_requests = std::min(pool_.max_requests, pool_.state_slots / slots_per_request());
   }
 
   const model::ModelSpec& spec_;
   const SglangPoolSettings& settings_;
+  std::vector<StageCells> cells_;  // [pipeline stages]
   SglangPool pool_;
 };
 
@@ -172,6 +254,19 @@ bool sglang_keeps_latents(const model::ModelSpec& spec) {
   });
 }
 
+std::optional<int> sglang_requests(std::optional<int> asked, bool has_drafts) {
+  return asked || !has_drafts ? asked : std::optional(kDraftRequests);
+}
+
+std::vector<int> sglang_stages(std::int64_t num_layers, int num_stages) {
+  std::vector<int> places;
+  const std::int64_t each = num_layers / num_stages, longer = num_layers % num_stages;
+  for (int stage = 0; stage < num_stages; ++stage)
+    places.insert(places.end(), static_cast<std::size_t>(each + (stage >= num_stages - longer ? 1 : 0)),
+                  stage);
+  return places;
+}
+
 SglangDefaults sglang_defaults(Bytes gpu_memory, const SglangLayout& layout) {
   const std::int64_t mib = std::max<std::int64_t>(1, gpu_memory.value / kMiB);
   const auto row = std::find_if(kCapacities.begin(), kCapacities.end() - 1,
@@ -180,18 +275,19 @@ SglangDefaults sglang_defaults(Bytes gpu_memory, const SglangLayout& layout) {
   defaults.chunk_tokens = layout.chunk.value_or(static_cast<int>(row->chunk));
   defaults.graph_batch = layout.tensor_parallel < 4 ? row->batch : row->batch_of_four;
   if (layout.requests) defaults.graph_batch = std::min<std::int64_t>(defaults.graph_batch, *layout.requests);
-  defaults.sizes_after_capture = !layout.is_latent && !layout.is_eager;
+  // With stages prefill runs without graphs, whose memory is then not known before.
+  const bool has_prefill_graphs = !layout.is_eager && layout.pipeline_parallel == 1;
+  defaults.sizes_after_capture = !layout.is_latent && has_prefill_graphs;
   const double ranks = kMibPerRank * layout.tensor_parallel * layout.pipeline_parallel;
   double reserve = kAfterCaptureMib + ranks;
   if (!defaults.sizes_after_capture) {
     reserve = kLeastReserveMib +
               kMibPerToken * static_cast<double>(std::max<std::int64_t>(defaults.chunk_tokens, 2048)) + ranks;
-    if (!layout.is_eager) {
-      reserve += kMibPerGraphRequest * static_cast<double>(defaults.graph_batch);
+    if (!layout.is_eager) reserve += kMibPerGraphRequest * static_cast<double>(defaults.graph_batch);
+    if (has_prefill_graphs)
       reserve += layout.is_latent
                      ? kLatentGraphsMib
                      : kMibPerPrefillGraph * static_cast<double>(num_prefill_graphs(defaults.chunk_tokens));
-    }
     if (mib > kLargeGpuMib) reserve = std::max(reserve, kLargeGpuReserveMib);
   }
   const auto all = static_cast<double>(mib);
@@ -200,7 +296,7 @@ SglangDefaults sglang_defaults(Bytes gpu_memory, const SglangLayout& layout) {
 }
 
 Bytes SglangPool::used() const {
-  Bytes bytes = token_bytes * tokens + window_token_bytes * window_tokens;
+  Bytes bytes = token_bytes * tokens + window_token_bytes * window_tokens + draft_state_bytes;
   if (state_bytes > Bytes(0)) bytes += state_bytes * (state_slots + 1);
   return bytes;
 }

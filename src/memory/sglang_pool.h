@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/result.h"
@@ -19,8 +20,13 @@ struct SglangLayout {
   bool is_latent = false;            // latent attention: its pool is sized before graphs are captured
   bool is_eager = false;             // --disable-cuda-graph: as above
   std::optional<int> chunk = {};     // --chunked-prefill-size
-  std::optional<int> requests = {};  // --max-running-requests
+  std::optional<int> requests = {};  // --max-running-requests, or sglang_requests()
 };
+
+/// --max-running-requests, or the engine's own number where it drafts; else nothing.
+std::optional<int> sglang_requests(std::optional<int> asked, bool has_drafts);
+/// The stage of each layer: [num_layers]. The last stages have one more where they do not divide.
+std::vector<int> sglang_stages(std::int64_t num_layers, int num_stages);
 
 /// Defaults that hang on the GPU.
 struct SglangDefaults {
@@ -34,23 +40,27 @@ bool sglang_keeps_latents(const model::ModelSpec& spec);
 
 struct SglangPoolSettings {
   DType cache_dtype = DType::kBF16;
-  int tensor_parallel = 1;
+  int tensor_parallel = 1, pipeline_parallel = 1;
   std::int64_t page_size = 1;
-  std::int64_t context_tokens = 0;  // longest request
-  std::optional<int> max_requests = {};
-  bool has_window_pool = false;  // facts::sglang_has_window_pool
-  bool has_prefix_cache = true;  // --disable-radix-cache
+  std::int64_t context_tokens = 0;       // longest request
+  std::optional<int> max_requests = {};  // sglang_requests()
+  int draft_tokens = 0;                  // checked at once: drafted ones and one more; 0: no drafts
+  int draft_layers = 0;                  // facts::sglang_draft_layers
+  bool has_window_pool = false;          // facts::sglang_has_window_pool
+  bool has_prefix_cache = true;          // --disable-radix-cache
 };
 
 struct SglangPool {
-  Bytes token_bytes;               // of one token in the first pool, on this rank; states apart
-  Bytes window_token_bytes;        // in the second pool
-  std::int64_t tokens = 0;         // max_total_num_tokens
+  Bytes token_bytes;          // of one token in the first pool, on the rank that has fewest; states apart
+  Bytes window_token_bytes;   // in the second pool
+  std::vector<Bytes> stages;  // of one token in both, on each pipeline stage
+  std::int64_t tokens = 0;    // max_total_num_tokens
   std::int64_t window_tokens = 0;  // of the second pool; 0: there is none
   std::int64_t state_slots = 0;    // max_mamba_cache_size; 0: no states
-  Bytes state_bytes;               // of one slot
+  Bytes state_bytes;               // of one slot, on the stage with most
+  Bytes draft_state_bytes;         // what drafts keep of states, over all requests
   std::int64_t max_requests = 0;   // max_running_requests
-  /// What the pools take of the bytes given; a page and a slot beside them stay unused.
+  /// What the pools and drafts take of the bytes given; a page and a slot beside them stay unused.
   Bytes used() const;
 };
 

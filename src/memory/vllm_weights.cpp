@@ -94,7 +94,9 @@ class RankWeights {
   RankWeights(const model::ModelSpec& spec, const VllmWeightSettings& settings)
       : spec_(spec),
         settings_(settings),
-        stages_(pipeline_stages(static_cast<std::int64_t>(spec.layers.size()), settings.num_stages)) {}
+        stages_(settings.stage_of_layer.empty()
+                    ? pipeline_stages(static_cast<std::int64_t>(spec.layers.size()), settings.num_stages)
+                    : settings.stage_of_layer) {}
 
   Status add(const model::Weight& weight) {
     if (weight.group == model::WeightGroup::kMtp && !settings_.has_prediction_layers) return {};

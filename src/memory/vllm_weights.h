@@ -25,6 +25,7 @@ struct VllmWeightSettings {
   bool is_expert_parallel = false;  // whole experts to ranks, instead of a slice of each
   bool has_prediction_layers = false;
   int stage = 0, num_stages = 1;                      // --pipeline-parallel-size
+  std::vector<int> stage_of_layer = {};               // empty: vLLM's shares
   const model::Quantization* quantization = nullptr;  // as the config declares it
   std::int64_t expert_width_step = 128;               // of four-bit floats; Hopper's kernels take 64
   std::optional<WeightFormat> linear_format = {};     // linear layers quantized while loading

@@ -32,14 +32,26 @@ class SglangRow {
     cache_name_ = stored_bytes(pool_settings_.cache_dtype, 1) == Bytes(1)
                       ? "fp8"
                       : std::string(name(pool_settings_.cache_dtype));
-    if (auto fault = layout_fault(spec(), ranks_))
-      return impossible_row(question_, cache_name_, std::move(*fault));
+    auto fault = layout_fault(spec(), ranks_);
+    if (!fault) fault = parallel_fault(spec(), {.tensor = ranks_, .pipeline = stages_});
+    if (fault) return impossible_row(question_, cache_name_, std::move(*fault));
     Row row;
-    PLIMSOLL_TRY_VOID(add_rank_weights(question_, {ranks_, 1}, row));
+    const std::vector<int> places =
+        memory::sglang_stages(static_cast<std::int64_t>(spec().layers.size()), stages_);
+    VllmRanks ranks{.tensor = ranks_, .pipeline = stages_};
+    if (stages_ > 1) ranks.stage_of_layer = places;
+    PLIMSOLL_TRY_VOID(add_rank_weights(question_, ranks, row));
+    for (int stage = 0; stages_ > 1 && stage < stages_; ++stage)
+      row.stage_layers.push_back(static_cast<int>(std::count(places.begin(), places.end(), stage)));
     read_budget(row);
     pool_settings_.tensor_parallel = ranks_;
+    pool_settings_.pipeline_parallel = stages_;
     pool_settings_.page_size = settings_.block_size.value_or(1);
-    pool_settings_.max_requests = settings_.max_num_seqs;
+    pool_settings_.max_requests = memory::sglang_requests(settings_.max_num_seqs, has_drafts());
+    if (has_drafts()) {
+      pool_settings_.draft_tokens = settings_.num_speculative_tokens + 1;
+      pool_settings_.draft_layers = draft_layers();
+    }
     pool_settings_.has_window_pool = facts::sglang_has_window_pool(spec().architecture);
     pool_settings_.has_prefix_cache = settings_.prefix_caching.value_or(true);
     pool_settings_.context_tokens = length_of(question_);
@@ -57,17 +69,26 @@ class SglangRow {
 
  private:
   const model::ModelSpec& spec() const { return question_.model->spec; }
+  bool has_drafts() const { return settings_.num_speculative_tokens > 0; }
+  int draft_layers() const {
+    return facts::sglang_draft_layers(spec().architecture, static_cast<int>(spec().mtp_layers.size()));
+  }
 
   Status read_ranks() {
     const std::int64_t gpus = question_.target ? question_.target->count : 1;
-    ranks_ = settings_.tensor_parallel.value_or(static_cast<int>(gpus));
-    if (settings_.pipeline_parallel > 1)
-      return fail(ErrorCode::kUnsupported, "SGLang's pipeline stages are not modelled",
-                  "--pipeline-parallel-size", "plan with tensor-parallel ranks");
-    if (question_.target && gpus > 1 && ranks_ != gpus)
-      return fail(ErrorCode::kUsage,
-                  fmt::format("{} tensor-parallel ranks are not the {} GPUs", ranks_, gpus), "--gpu",
-                  "give as many GPUs as ranks");
+    stages_ = settings_.pipeline_parallel.value_or(1);
+    ranks_ = settings_.tensor_parallel.value_or(static_cast<int>(std::max<std::int64_t>(1, gpus / stages_)));
+    if (question_.target && gpus > 1 && std::int64_t{ranks_} * stages_ != gpus)
+      return fail(
+          ErrorCode::kUsage,
+          fmt::format("{} tensor-parallel ranks in {} stages are not the {} GPUs", ranks_, stages_, gpus),
+          "--gpu", "give as many GPUs as ranks");
+    if (has_drafts() && spec().mtp_layers.empty())
+      return fail(ErrorCode::kUnsupported, "the model has no layers that predict further tokens",
+                  "--speculative-config", "leave it out");
+    if (has_drafts() && stages_ > 1)
+      return fail(ErrorCode::kUnsupported, "how SGLang's stages share out drafts is not known here",
+                  "--speculative-config, --pipeline-parallel-size", "plan with one of them");
     if (!settings_.kv_cache_bytes && (!question_.target || question_.target->is_here))
       return fail(ErrorCode::kUsage, "planning for SGLang needs a GPU, or the pool's size",
                   "--gpu, --kv-cache-memory-bytes", "for example --gpu H100, or --gpu 24GB");
@@ -77,10 +98,11 @@ class SglangRow {
   void read_budget(const Row& row) {
     memory::SglangLayout layout;
     layout.tensor_parallel = ranks_;
+    layout.pipeline_parallel = stages_;
     layout.is_latent = memory::sglang_keeps_latents(spec());
     layout.is_eager = settings_.is_eager;
     layout.chunk = settings_.max_num_batched_tokens;
-    layout.requests = settings_.max_num_seqs;
+    layout.requests = memory::sglang_requests(settings_.max_num_seqs, has_drafts());
     const Bytes memory = question_.target ? question_.target->memory : Bytes(80 * kGiB);
     defaults_ = memory::sglang_defaults(memory, layout);
     share_ = settings_.memory_utilization.value_or(defaults_.static_share);
@@ -110,11 +132,13 @@ class SglangRow {
     row.is_expert_parallel = settings_.is_expert_parallel;
     row.fits = pool.tokens >= length;
     row.kv_cache = std::max(Bytes(0), available_);
-    row.total_kv_cache = row.kv_cache * ranks_;
+    row.total_kv_cache = row.kv_cache * ranks_ * stages_;
     row.kv_bytes_per_token = pool.token_bytes + pool.window_token_bytes;
     row.required_kv_cache = required(pool, length);
     row.block_size = pool_settings_.page_size;
     row.bytes_per_block = row.kv_bytes_per_token * pool_settings_.page_size;
+    if (stages_ > 1)
+      for (const Bytes bytes : pool.stages) row.stage_blocks.push_back(bytes * pool_settings_.page_size);
     row.num_layers = static_cast<std::int64_t>(spec().layers.size());
     row.num_blocks = Blocks(pool.tokens / pool_settings_.page_size);
     row.kv_tokens = Tokens(pool.tokens);
@@ -177,14 +201,14 @@ class SglangRow {
         {"non_torch", before_load_, is_given ? given : "the context, before weights are loaded"},
         {"encoder", Bytes(0), spec().encoders.empty() ? "no encoder runs" : "not modelled: see the band"},
         {"processor_cache", Bytes(0), "not modelled"},
-        {"draft", Bytes(0), "no drafts"},
+        {"draft", Bytes(0), has_drafts() ? "in weights and kv_cache" : "no drafts"},
         {"lora", Bytes(0), "no adapters"}};
     const Bytes margin = budget_ ? question_.target->memory - before_load_ - *budget_ : Bytes(0);
     row.parts.push_back({"margin", std::max(Bytes(0), margin),
                          is_given ? given : fmt::format("1 - {}: --mem-fraction-static", share_)});
-    add_weights_basis(row, ranks_);
+    add_weights_basis(row, std::int64_t{ranks_} * stages_);
     if (!budget_) return;
-    row.error_bar = band_ + Bytes(row.weights_bar.value / ranks_);
+    row.error_bar = band_ + Bytes(row.weights_bar.value / (std::int64_t{ranks_} * stages_));
     add_pool_basis(row, "assumed", kSource);
     for (const auto& [part, bytes] :
          {std::pair<const char*, Bytes>{"cuda_graph", graphs_}, {"non_torch", before_load_}})
@@ -201,6 +225,12 @@ class SglangRow {
                               fmt::format("layers with windows have a pool of {} tokens of their own",
                                           with_commas(pool.window_tokens)),
                               "kv_tokens is that of the other layers"});
+    if (has_drafts() && draft_layers() == 0)
+      row.findings.push_back({"DRAFT_BESIDE_POOL", FindingLevel::kWarning, FindingKind::kCheckFailed,
+                              "--speculative-config",
+                              "SGLang sizes the pool without the layers that draft in this model; their keys "
+                              "and values are taken from what it leaves free",
+                              "lower --mem-fraction-static if the start runs out of memory"});
     if (!spec().encoders.empty() && !settings_.is_language_only)
       row.findings.push_back(
           {"ENCODER_PROFILE", FindingLevel::kWarning, FindingKind::kCheckFailed, "config.json",
@@ -214,7 +244,7 @@ class SglangRow {
   memory::SglangPoolSettings pool_settings_;
   memory::SglangDefaults defaults_;
   std::string cache_name_;
-  int ranks_ = 1;
+  int ranks_ = 1, stages_ = 1;
   double share_ = 0;
   std::optional<Bytes> budget_;  // absent: the pool's size was given
   Bytes available_, graphs_, before_load_, band_;

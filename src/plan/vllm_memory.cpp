@@ -23,7 +23,8 @@ bool is_hopper(const Question& question) {
 Result<memory::VllmWeights> stage_weights(const Question& question,
                                           const memory::VllmWeightSettings& settings) {
   const model::ModelSpec& spec = question.model->spec;
-  return question.memo ? question.memo->stage(spec, settings) : memory::vllm_weights(spec, settings);
+  const bool is_known = question.memo && settings.stage_of_layer.empty();
+  return is_known ? question.memo->stage(spec, settings) : memory::vllm_weights(spec, settings);
 }
 
 std::string free_memory_refusal(const memory::VllmRules& rules, Bytes total, Bytes free, double share,
@@ -45,6 +46,7 @@ Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& r
   settings.tensor_parallel = ranks.tensor;
   settings.data_parallel = ranks.data;
   settings.num_stages = ranks.pipeline;
+  settings.stage_of_layer = ranks.stage_of_layer;
   settings.is_expert_parallel = question.settings.is_expert_parallel;
   settings.has_prediction_layers = question.settings.num_speculative_tokens > 0;
   if (question.model->quantization) settings.quantization = &*question.model->quantization;

@@ -9,7 +9,8 @@ namespace plimsoll::plan {
 
 struct VllmRanks {
   int tensor = 1, pipeline = 1;
-  int data = 1;  // copies of the model
+  int data = 1;                          // copies of the model
+  std::vector<int> stage_of_layer = {};  // empty: vLLM's shares
 };
 
 struct VllmMemory {

@@ -41,6 +41,12 @@ TEST(SglangPool, WorkedCase) {
   EXPECT_EQ(permille(80, {.tensor_parallel = 8, .is_latent = true}),
             page.integer("share_of_80_GiB_latent_8_ranks_permille"));
   EXPECT_EQ(permille(24, {.is_eager = true}), page.integer("share_of_24_GiB_eager_permille"));
+  EXPECT_EQ(permille(80, {.pipeline_parallel = 2}), page.integer("share_of_80_GiB_2_stages_permille"));
+  EXPECT_EQ(pool_of(llama(kQwen), {.pipeline_parallel = 3, .context_tokens = 32'768}, 41 * kGiB).tokens,
+            page.integer("tokens_of_41_GiB_on_3_stages"));
+  EXPECT_EQ(pool_of(llama(kQwen), {.context_tokens = 32'768, .draft_tokens = 4, .draft_layers = 1}, 41 * kGiB)
+                .tokens,
+            page.integer("tokens_of_41_GiB_with_one_draft_layer"));
   const SglangPool two =
       pool_of(with_windows(), {.context_tokens = 4096, .has_window_pool = true}, 2'684'800);
   EXPECT_EQ(two.tokens, page.integer("gpt_oss_like_tokens"));
@@ -99,6 +105,57 @@ TEST(SglangPool, StatesTakeTheirShareFirst) {
       pool_of(spec, {.context_tokens = 1024, .max_requests = 100, .has_prefix_cache = false}, 1'000'000'000);
   EXPECT_EQ(uncached.state_slots, 100);
   EXPECT_EQ(uncached.max_requests, 100);
+}
+
+TEST(SglangPool, TheLastStagesHaveOneMore) {
+  EXPECT_EQ(sglang_stages(8, 3), (std::vector<int>{0, 0, 1, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(sglang_stages(6, 3), (std::vector<int>{0, 0, 1, 1, 2, 2}));
+  const SglangPool pool = pool_of(llama(kQwen), {.pipeline_parallel = 3, .context_tokens = 1024}, kGiB);
+  EXPECT_EQ(pool.stages, (std::vector<Bytes>{Bytes(9216), Bytes(9216), Bytes(10'240)}));
+  EXPECT_EQ(pool.token_bytes, Bytes(10'240));
+}
+
+TEST(SglangPool, StagesOfStatesCountAsTheOneWithMost) {
+  model::ModelSpec spec = llama(kQwen);
+  const model::State state{.kind = model::StateKind::kGatedDeltaNet,
+                           .recurrent_elements = 1000,
+                           .convolution_elements = 48,
+                           .kernel = 4};
+  for (const std::size_t layer : {0U, 1U, 20U}) spec.layers[layer].mixer = state;
+  const SglangPool pool = pool_of(spec, {.pipeline_parallel = 2, .context_tokens = 1024}, 1'000'000'000);
+  EXPECT_EQ(pool.state_bytes, Bytes(2 * 4096));
+  EXPECT_EQ(pool.stages, (std::vector<Bytes>{Bytes(12 * 1024), Bytes(13 * 1024)}));
+  EXPECT_EQ(pool.tokens, (1'000'000'000 - (pool.state_slots + 1) * 8192) / (13 * 1024));
+}
+
+TEST(SglangPool, DraftsKeepStatesOfEveryStep) {
+  model::ModelSpec spec = llama(kQwen);
+  spec.layers[0].mixer = model::State{.kind = model::StateKind::kGatedDeltaNet,
+                                      .recurrent_elements = 1000,
+                                      .convolution_elements = 48,
+                                      .kernel = 4};
+  SglangPoolSettings settings{.context_tokens = 1024, .max_requests = 48, .draft_tokens = 4};
+  const SglangPool pool = pool_of(spec, settings, 1'000'000'000);
+  const double budget = 1e9 * 0.9 / 1.9;
+  EXPECT_EQ(pool.state_slots, static_cast<std::int64_t>((budget - 4096 * 5) / (4096 * (1 + 4.0 / 3))));
+  EXPECT_EQ(pool.draft_state_bytes, Bytes(4096 * 4 * 49));
+  EXPECT_EQ(pool.tokens, (1'000'000'000 - 4096 * 4 * 49 - (pool.state_slots + 1) * 4096) / (27 * 1024));
+  settings.has_prefix_cache = false;
+  EXPECT_EQ(pool_of(spec, settings, 1'000'000'000).state_slots, 48);
+}
+
+TEST(SglangPool, DraftsOfModelsWithWindowsAndIndexKeys) {
+  const SglangPool windows =
+      pool_of(with_windows(), {.context_tokens = 4096, .draft_layers = 3, .has_window_pool = true}, kMiB);
+  EXPECT_EQ(windows.token_bytes, Bytes(256));
+  EXPECT_EQ(windows.window_token_bytes, Bytes(4 * 256));
+  model::ModelSpec spec = llama(kQwen);
+  model::Latent latent{.q_heads = 16, .kv_lora_rank = 512, .qk_rope_head_dim = 64};
+  latent.indexer = model::Indexer{.heads = 8, .head_dim = 128};
+  spec.layers.assign(2, model::Layer());
+  for (model::Layer& layer : spec.layers) layer.mixer = latent;
+  EXPECT_EQ(pool_of(spec, {.context_tokens = 1024, .draft_layers = 1}, kMiB).token_bytes,
+            Bytes(3 * (1152 + 132)));
 }
 
 TEST(SglangPool, SparseLatentsInEightBitKeepScalesAndIndexKeys) {
