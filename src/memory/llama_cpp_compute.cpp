@@ -114,8 +114,21 @@ class Moments {
 
 }  // namespace
 
+Bytes LlamaCppCompute::host(bool has_layers) const {
+  // Vectors that come from outside have a place, too, which nobody fills.
+  const Bytes handed = kept * copies + embedded * (copies + 1);
+  return has_layers ? std::max(handed, kept + std::max(moment, logits)) : handed;
+}
+
+Bytes LlamaCppCompute::gpu(bool is_first) const {
+  if (copies == 1) return kept + std::max(moment - embedded, logits);
+  // A GPU behind another is handed two tensors of a token's width, none of which it may write over.
+  const Bytes handed = embedded * (is_first ? copies - 1 : 2 * copies - 2);
+  return kept * copies + std::max(moment + handed, logits);
+}
+
 LlamaCppCompute llama_cpp_compute(const model::ModelSpec& spec, const LlamaCppContext& context,
-                                  const LlamaCppCache& cache, int num_outputs) {
+                                  const LlamaCppCache& cache, int num_outputs, int copies) {
   const std::int64_t tokens = std::min(cache.context_tokens, cache.micro_batch_tokens);
   const std::int64_t mask_value = context.has_flash_attention ? 2 : kFloat;
   const auto has = [&](bool is_windowed) {
@@ -129,18 +142,19 @@ LlamaCppCompute llama_cpp_compute(const model::ModelSpec& spec, const LlamaCppCo
   // Ids and position in 32 bit, places of keys and values in 64.
   const std::int64_t indices = 4 + 4 + 16;
   LlamaCppCompute compute;
-  const Bytes kept(tokens * (masks * mask_value + indices));
-  compute.inputs = kept + Bytes(tokens * spec.hidden_size * kFloat);
+  compute.copies = copies;
+  compute.kept = Bytes(tokens * (masks * mask_value + indices));
+  compute.embedded = Bytes(tokens * spec.hidden_size * kFloat);
   const Moments moments(spec, context, cache);
   Bytes state;
   for (const LlamaCppLayer& layer : cache.layers) state = std::max(state, layer.state);
-  const Bytes layers = Bytes(moments.widest() * tokens * kFloat) + state;
-  const Bytes logits((spec.vocab_size + spec.hidden_size) * num_outputs * kFloat);
-  compute.peak = kept + std::max(layers, logits);
-  const std::int64_t percent = moments.is_rough()            ? kStateBandPercent
+  compute.moment = std::max(compute.embedded, Bytes(moments.widest() * tokens * kFloat) + state);
+  compute.logits = Bytes((spec.vocab_size + spec.hidden_size) * num_outputs * kFloat);
+  const bool is_rough = moments.is_rough() || (copies > 1 && state > Bytes(0));
+  const std::int64_t percent = is_rough                      ? kStateBandPercent
                                : context.has_flash_attention ? kBandPercent
                                                              : kScoresBandPercent;
-  compute.band = kBandFloor + Bytes(compute.peak.value / 100 * percent);
+  compute.band = kBandFloor + Bytes(compute.gpu(false).value / 100 * percent);
   return compute;
 }
 

@@ -125,8 +125,8 @@ Result<LlamaCppBill> LlamaCppQuestion::bill(std::int64_t context_tokens) const {
   memory::LlamaCppContext context = context_;
   context.context_tokens = context_tokens;
   PLIMSOLL_TRY(memory::LlamaCppCache cache, memory::llama_cpp_cache(question_.model->spec, context));
-  const memory::LlamaCppCompute compute =
-      memory::llama_cpp_compute(question_.model->spec, context, cache, context.num_seqs);
+  const memory::LlamaCppCompute compute = memory::llama_cpp_compute(
+      question_.model->spec, context, cache, context.num_seqs, is_pipelined() ? memory::kLlamaCppCopies : 1);
   LlamaCppBill by_memory = bill_of(layout_, std::move(cache), compute);
   if (fits(by_memory) || !may_move_layers()) return by_memory;
   memory::LlamaCppPlacement placement = layout_.placement;
@@ -158,11 +158,32 @@ LlamaCppBill LlamaCppQuestion::bill_of(const Layout& layout, memory::LlamaCppCac
     for (const Bytes part : {layer.convolution, layer.state})
       place.states += memory::llama_cpp_aligned(part, device >= 0);
   }
-  for (LlamaCppDeviceBill& gpu : bill.gpus)
-    if (gpu.model > Bytes(0)) gpu.compute = compute.peak;
-  const bool host_computes = std::find(bill.devices.begin(), bill.devices.end(), -1) != bill.devices.end();
-  bill.host.compute = host_computes ? std::max(compute.peak, compute.inputs) : compute.inputs;
+  add_compute(bill);
   return bill;
+}
+
+void LlamaCppQuestion::add_compute(LlamaCppBill& bill) const {
+  const auto has_layer = [&](int device) {
+    return std::find(bill.devices.begin(), bill.devices.end() - 1, device) != bill.devices.end() - 1;
+  };
+  bool is_first = true;
+  for (std::size_t gpu = 0; gpu < bill.gpus.size(); ++gpu) {
+    if (has_layer(static_cast<int>(gpu))) {
+      bill.gpus[gpu].compute = bill.compute.gpu(is_first);
+      is_first = false;
+    } else if (bill.devices.back() == static_cast<int>(gpu)) {
+      bill.gpus[gpu].compute = bill.compute.logits;
+    }
+  }
+  bill.host.compute = bill.compute.host(has_layer(-1) || bill.devices.back() == -1);
+}
+
+// GPUs that hold all work at the same time, on steps that follow each other.
+bool LlamaCppQuestion::is_pipelined() const {
+  const memory::LlamaCppPlacement& asked = layout_.placement;
+  return gpus_.size() > 1 && (asked.gpu_layers < 0 || asked.gpu_layers > model_.num_layers) &&
+         question_.settings.llama_cpp.offloads_cache && asked.cpu_expert_layers == 0 &&
+         asked.overrides.empty();
 }
 
 bool LlamaCppQuestion::fits(const LlamaCppBill& bill) const {
@@ -200,7 +221,7 @@ std::vector<double> LlamaCppQuestion::layers_that_fit(const LlamaCppBill& bill) 
   std::size_t placed = 0;
   for (std::size_t turn = 0; turn < gpus_.size(); ++turn) {
     const std::size_t gpu = has_experts ? turn : gpus_.size() - 1 - turn;
-    Bytes used = layer_bytes_.shared + bill.compute.peak;
+    Bytes used = layer_bytes_.shared + bill.compute.gpu(gpu == 0);
     for (; placed < all; ++placed) {
       used += bytes_of(has_experts ? placed : all - 1 - placed);
       if (used > gpus_[gpu].budget) break;

@@ -70,6 +70,8 @@ class LlamaCppQuestion {
   Result<Layout> layout_for(memory::LlamaCppPlacement placement) const;
   LlamaCppBill bill_of(const Layout& layout, memory::LlamaCppCache cache,
                        const memory::LlamaCppCompute& compute) const;
+  void add_compute(LlamaCppBill& bill) const;
+  bool is_pipelined() const;
   bool may_move_layers() const;
   std::vector<double> layers_that_fit(const LlamaCppBill& bill) const;
   std::size_t tightest_gpu(const LlamaCppBill& bill) const;

@@ -187,14 +187,38 @@ TEST(LlamaCpp, PatternsThatAreNoneAreRefused) {
   EXPECT_FALSE(llama_cpp_weight_buffers(by_config, {.overrides = {{"exps", -1}}}));
 }
 
+double mib(Bytes bytes) {
+  return static_cast<double>(bytes.value) / static_cast<double>(kMiB);
+}
+
 TEST(LlamaCpp, InputsOfAStepAreMasksIndicesAndEmbeddedTokens) {
-  // A start recorded without flash attention printed 9.01 MiB for the host: 512 tokens of 2,560 values, a
-  // mask of 2,048 cells in 32 bit, indices.
+  // A start recorded in 2024 without flash attention printed 9.01 MiB for the host: 512 tokens of 2,560
+  // values, a mask of 2,048 cells in 32 bit, indices. 162 for the GPU.
   const model::ModelSpec spec = llama({32, 2560, 32, 32, 80, 10240, 50304, 2048});
   const LlamaCppContext context{.context_tokens = 2048, .has_flash_attention = false};
   const auto compute = llama_cpp_compute(spec, context, cache_of(spec, context), 1);
-  EXPECT_NEAR(static_cast<double>(compute.inputs.value) / kMiB, 9.01, 0.01);
+  EXPECT_NEAR(mib(compute.kept + compute.embedded), 9.01, 0.01);
+  EXPECT_NEAR(mib(compute.gpu(true)), 162, 0.1);
   EXPECT_EQ(cache_of(spec, context).total(), Bytes(640 * kMiB));
+}
+
+TEST(LlamaCpp, GpusThatWorkAtTheSameTimeKeepCopies) {
+  // As the engine printed for two devices behind its RPC backend; in MiB, of two decimals.
+  const model::ModelSpec spec = llama(kLlama8B);
+  const auto compute = [&](std::int64_t tokens, int copies) {
+    const LlamaCppContext context{.context_tokens = tokens};
+    return llama_cpp_compute(spec, context, cache_of(spec, context), 1, copies);
+  };
+  EXPECT_NEAR(mib(compute(32'768, 1).gpu(true)), 140.01, 0.01);
+  EXPECT_NEAR(mib(compute(32'768, 1).host(false)), 48.01, 0.01);
+  EXPECT_NEAR(mib(compute(8192, 1).host(true)), 124.01, 0.01);
+  for (const auto& [tokens, first, behind, host] :
+       {std::tuple{8192, 172.04, 196.04, 72.05}, std::tuple{32'768, 268.04, 292.04, 168.05}}) {
+    const LlamaCppCompute four = compute(tokens, kLlamaCppCopies);
+    EXPECT_NEAR(mib(four.gpu(true)), first, 0.02);
+    EXPECT_NEAR(mib(four.gpu(false)), behind, 0.02);
+    EXPECT_NEAR(mib(four.host(false)), host, 0.02);
+  }
 }
 
 }  // namespace

@@ -135,6 +135,10 @@ TEST(LlamaCppRow, GpusOfTwoKindsShareByFreeMemory) {
   const Json held = row_of(request);
   EXPECT_EQ(layers_of(held), layers_of(row));
   EXPECT_FALSE(finding_of(held, "LAYERS_BY_FREE_MEMORY"));
+  // Both work at the same time and keep copies, the second of more; not where the CPU has layers.
+  EXPECT_GT(buffer(row, "CUDA1", "compute"), buffer(row, "CUDA0", "compute"));
+  request.settings.llama_cpp.placement.gpu_layers = 32;
+  EXPECT_LT(buffer(row_of(request), "CUDA1", "compute"), buffer(row, "CUDA0", "compute"));
   EXPECT_EQ(layers_of(row_of(asked("24GiB:2,12GiB"))), (std::vector<std::int64_t>{14, 13, 6, 0}));
   request = request_for("vllm", "24GiB,12GiB");
   const auto refused = make_plan(request);
