@@ -165,8 +165,13 @@ Result<RequestId> PagedEngine::add(std::vector<TokenId> prompt, const SamplingPa
   Request request{bounded, Sampler(bounded, prompt), prompt_tokens, 0, false, {}, {}};
   if (params.return_prompt_logits) request.prompt_logits.resize(prompt.size());
   if (params.prompt_logprobs) request.prompt_logprobs.resize(prompt.size());
-  PLIMSOLL_TRY_VOID(scheduler_.add(id, std::move(prompt), Tokens(prompt_tokens + bounded.max_tokens),
-                                   priority, std::move(cache_salt)));
+  schedule::Request scheduled;
+  scheduled.id = id;
+  scheduled.prompt = std::move(prompt);
+  scheduled.final_tokens = Tokens(prompt_tokens + bounded.max_tokens);
+  scheduled.priority = priority;
+  scheduled.cache_salt = std::move(cache_salt);
+  PLIMSOLL_TRY_VOID(scheduler_.add(std::move(scheduled)));
   requests_.emplace(id, std::move(request));
   return id;
 }

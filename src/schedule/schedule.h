@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs in this step, and in which blocks? Block manager, prefix index and scheduler as pure data
-// structures: no thread, clock, socket or weights. `engine` drives it with tensors; a simulator can drive the
-// same code. Not thread-safe: one owner calls.
+// Who runs in this step, in which blocks? Scheduler, block store and prefix tree as pure data structures: no
+// thread, clock, socket or weights. `engine` drives it with tensors; a simulator can drive the same code. Not
+// thread-safe: one owner calls. The rules and their bounds: docs/formulas/schedule.md.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -20,14 +20,45 @@ using TokenId = std::int32_t;
 using BlockId = std::int32_t;
 using SequenceId = std::uint64_t;
 
+inline constexpr BlockId kNoBlock = -1;  // stands in a table where a block slid out of its window
+
+/// What the layers of one cache group keep of a sequence. All groups cut their blocks from one pool, so a
+/// block has the same bytes in each. A state larger than a block is as many state groups.
+struct GrowingCache {};  // keys and values, or latents, of all tokens
+struct WindowedCache {
+  std::int64_t window = 1;  // tokens that one token reads, itself included
+};
+struct StateCache {};  // one block, written anew by every chunk: a recurrent state
+using CacheGroup = std::variant<GrowingCache, WindowedCache, StateCache>;
+
 struct Options {
-  Blocks num_blocks;                   // of the pool
-  int block_size = 16;                 // tokens per block
-  int max_num_seqs = 64;               // sequences in one step
-  int max_num_batched_tokens = 512;    // token budget of one step
-  std::int64_t max_queue = 1'000'000;  // waiting sequences beyond it are refused
+  Blocks num_blocks;                                  // of the pool
+  int block_size = 16;                                // tokens per block
+  std::vector<CacheGroup> groups = {GrowingCache{}};  // a sequence has one block table for each
+  int max_num_seqs = 64;                              // sequences in one step
+  int max_num_batched_tokens = 512;                   // token budget of one step
+  std::int64_t max_queue = 1'000'000;                 // waiting sequences beyond it are refused
   bool enable_prefix_caching = true;
-  bool is_static = false;  // static batching: admit only when nothing runs
+  int snapshot_blocks = 1;  // a sequence's states are kept at borders at least that many blocks apart
+  bool is_static = false;   // static batching: admit only when nothing runs
+};
+
+/// Tokens whose meaning is not in their ids: the places an image or a sound takes in the prompt.
+struct ForeignContent {
+  std::int64_t first_position = 0;
+  std::int64_t num_tokens = 0;
+  std::string key;  // equal only for equal content, such as its hash
+};
+
+struct Request {
+  SequenceId id = 0;
+  std::vector<TokenId> prompt;
+  Tokens final_tokens;     // prompt plus the most it may generate
+  int priority = 0;        // lower goes first
+  std::string user;        // those of equal priority take turns by the tokens they were given
+  std::string cache_salt;  // prefixes are shared only between sequences with the same one,
+  std::string adapter;     // and the same adaptor of the weights
+  std::vector<ForeignContent> contents;
 };
 
 /// One sequence's share of a step: compute tokens [first_position, first_position + num_tokens).
@@ -35,10 +66,18 @@ struct Work {
   SequenceId sequence = 0;
   std::int64_t first_position = 0;
   std::int64_t num_tokens = 0;
-  bool is_last_chunk = false;  // the last token's logits choose a new token
+  bool is_last_chunk = false;   // the last token's logits choose a new token
+  std::uint64_t admission = 0;  // in which stay of the sequence; complete() ignores work of earlier ones
+};
+
+/// Copy a whole block, in all layers of its group.
+struct Copy {
+  int group = 0;
+  BlockId from = 0, to = 0;
 };
 
 struct Step {
+  std::vector<Copy> copies;           // to be done first, in this order
   std::vector<Work> work;             // decodes first, then prefill chunks
   std::vector<SequenceId> preempted;  // lost their blocks; will be recomputed from the start
 };
@@ -46,7 +85,8 @@ struct Step {
 struct Stats {
   std::int64_t running = 0, waiting = 0, preemptions = 0;
   Blocks blocks_total, blocks_used,
-      blocks_cached;  // used: held by a sequence; cached: held by the prefix index only
+      blocks_cached;                     // used: held by a sequence; cached: held by the prefix tree only
+  Blocks blocks_evicted, blocks_copied;  // since the start
   std::int64_t prefix_queries_tokens = 0, prefix_hits_tokens = 0;
 };
 
@@ -55,23 +95,22 @@ class Scheduler {
   explicit Scheduler(const Options& options);
   ~Scheduler();
 
-  /// Queues a sequence. `final_tokens`: prompt plus the most it may generate.
-  /// `priority`: lower goes first, equal ones in order of arrival. `cache_salt`: prefixes are shared only
-  /// between sequences with the same one.
+  /// Queues a sequence.
   /// Errors: kNo when final_tokens can never fit the pool, or the queue is full; kUsage: empty prompt;
   /// kInternal: the id is in use.
-  Status add(SequenceId sequence, std::vector<TokenId> prompt, Tokens final_tokens, int priority,
-             std::string cache_salt);
+  Status add(Request request);
+  /// Continues `parent` a second time: the tokens it has computed, then `next` (for n > 1: after complete(),
+  /// one fork for each further choice of the first token). The child shares the parent's blocks when there is
+  /// a seat for it, else it waits and reads what it can from the prefix tree.
+  /// Errors: kNo and kInternal as in add(); kInternal too when the parent does not run, has computed nothing,
+  /// or has work planned that is not complete.
+  Status fork(SequenceId parent, SequenceId child, TokenId next, Tokens final_tokens);
 
-  /// Plans the next step: every running sequence that decodes gets one token first, prefills share what is
-  /// left of the budget in chunks, waiting sequences are admitted while blocks and max_num_seqs last. Blocks
-  /// are assigned here, for a whole prompt at its admission. When decodes lack blocks, the sequence admitted
-  /// last (of those with the lowest priority) gives its blocks back and waits again; its tokens so far are
-  /// then computed anew like a prompt. Call complete() before the next next().
+  /// Plans one step and takes the blocks it needs. Steps may be planned ahead of complete(), and are carried
+  /// out in the order they were planned.
   Step next();
-  /// The same into a step that is used again and again, so that planning decodes allocates nothing.
+  /// The same into an old step, whose memory is used again.
   void next(Step& step);
-
   /// After the step's forward pass: marks its tokens as computed, so that their full blocks may serve later
   /// prompts.
   void complete(const Step& step);
@@ -81,11 +120,11 @@ class Scheduler {
   /// Ends a sequence (done or cancelled) and frees its blocks at once. Unknown ids are ignored.
   void finish(SequenceId sequence);
 
-  /// Blocks of a running sequence, in the order of its positions.
-  std::span<const BlockId> blocks(SequenceId sequence) const;
+  /// Blocks of a running sequence in one group: in the order of its positions, or the one of its state.
+  std::span<const BlockId> blocks(SequenceId sequence, int group = 0) const;
   /// All its tokens so far: prompt and appended ones.
   std::span<const TokenId> tokens(SequenceId sequence) const;
-  /// Prompt tokens that the prefix index supplied when the sequence was admitted for the first time.
+  /// Prompt tokens that needed no computing when the sequence was admitted for the first time.
   std::int64_t cached_prompt_tokens(SequenceId sequence) const;
 
   bool has_work() const;

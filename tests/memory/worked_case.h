@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worked case of a formula page as numbers, so that page and code cannot drift apart; and model specs by
-// hand.
+// Model specs by hand, for the worked cases of formula pages.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "model/model.h"
+#include "tests/testing/worked_case.h"
 
 namespace plimsoll::testing {
-
-/// The rows `| quantity | value |` below "## Worked case" of docs/formulas/`page`, commas taken out.
-class WorkedCase {
- public:
-  explicit WorkedCase(const std::string& page);
-  /// Each fails the test when the page has no such row.
-  std::int64_t integer(const std::string& quantity) const;
-  std::string text(const std::string& quantity) const;
-
- private:
-  std::map<std::string, std::string> rows_;
-};
 
 /// A plain Llama of these shapes, as read_spec would give it.
 struct LlamaShape {

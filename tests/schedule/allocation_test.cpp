@@ -36,7 +36,11 @@ TEST(Allocation, DecodeStepsAllocateNothing) {
   for (SequenceId id = 1; id <= 8; ++id) {
     std::vector<TokenId> prompt(20);
     std::iota(prompt.begin(), prompt.end(), static_cast<TokenId>(100 * id));
-    ASSERT_TRUE(scheduler.add(id, prompt, Tokens(100), 0, ""));
+    Request request;
+    request.id = id;
+    request.prompt = prompt;
+    request.final_tokens = Tokens(100);
+    ASSERT_TRUE(scheduler.add(request));
   }
   Step step;
   const auto run = [&] {

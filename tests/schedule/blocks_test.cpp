@@ -7,7 +7,7 @@
 #include <set>
 
 #include "schedule/block_manager.h"
-#include "schedule/prefix_index.h"
+#include "schedule/prefix_tree.h"
 
 namespace plimsoll::schedule {
 namespace {
@@ -94,72 +94,89 @@ TEST(BlockManager, RandomTablesAgreeWithItsCounts) {
   }
 }
 
-TEST(PrefixIndex, ChainsAreFoundAndForgotten) {
-  PrefixIndex index(Blocks(100), 2);
+TEST(PrefixTree, ChainsAreFoundAndForgotten) {
+  PrefixTree tree(Blocks(100), 2, 1);
   const std::vector<TokenId> one{1, 2}, two{3, 4};
-  const auto first = index.add(kNoPrefix, "", one, 10);
-  const auto second = index.add(first.prefix, "", two, 11);
-  EXPECT_TRUE(first.is_new && second.is_new);
-  ASSERT_TRUE(index.find(kNoPrefix, "", one));
-  EXPECT_EQ(index.find(kNoPrefix, "", one)->block, 10);
-  EXPECT_EQ(index.find(first.prefix, "", two)->block, 11);
-  EXPECT_FALSE(index.find(kNoPrefix, "", two)) << "the same tokens in another place";
-  EXPECT_FALSE(index.find(second.prefix, "", two));
-  index.forget(10);
-  EXPECT_FALSE(index.find(kNoPrefix, "", one));
-  EXPECT_EQ(index.size(), 1u);
-  const auto again = index.add(kNoPrefix, "", one, 12);
-  EXPECT_NE(again.prefix, first.prefix)
-      << "what stood behind an evicted block is not reached by its successor";
-  index.forget(99);
+  const PrefixId first = tree.reach(kNoPrefix, "", one);
+  const PrefixId second = tree.reach(first, "", two);
+  EXPECT_TRUE(tree.offer(first, 0, 10));
+  EXPECT_TRUE(tree.offer(second, 0, 11));
+  tree.release(second);
+  tree.release(first);
+  EXPECT_EQ(tree.find(kNoPrefix, "", one), first);
+  EXPECT_EQ(tree.find(first, "", two), second);
+  EXPECT_EQ(tree.block(second, 0), 11);
+  EXPECT_EQ(tree.find(kNoPrefix, "", two), kNoPrefix) << "the same tokens in another place";
+  EXPECT_EQ(tree.find(second, "", two), kNoPrefix);
+  tree.forget(10);
+  EXPECT_EQ(tree.block(first, 0), kNoBlock) << "the prefix is known, its block is gone";
+  EXPECT_EQ(tree.num_nodes(), 2u);
+  tree.forget(11);
+  EXPECT_EQ(tree.num_nodes(), 0u) << "nobody needs the way to it any more";
+  EXPECT_EQ(tree.find(kNoPrefix, "", one), kNoPrefix);
+  tree.forget(99);
 }
 
-TEST(PrefixIndex, TheFirstBlockWithAContentStays) {
-  PrefixIndex index(Blocks(100), 2);
+TEST(PrefixTree, TheFirstBlockWithAContentStays) {
+  PrefixTree tree(Blocks(100), 2, 2);
   const std::vector<TokenId> tokens{1, 2};
-  const auto first = index.add(kNoPrefix, "salt", tokens, 3);
-  const auto twin = index.add(kNoPrefix, "salt", tokens, 4);
-  EXPECT_FALSE(twin.is_new);
-  EXPECT_EQ(twin.prefix, first.prefix);
-  EXPECT_EQ(index.find(kNoPrefix, "salt", tokens)->block, 3);
-  EXPECT_FALSE(index.find(kNoPrefix, "", tokens));
-  EXPECT_FALSE(index.find(kNoPrefix, "salt2", tokens));
+  const PrefixId node = tree.reach(kNoPrefix, "salt", tokens);
+  EXPECT_EQ(tree.reach(kNoPrefix, "salt", tokens), node);
+  EXPECT_TRUE(tree.offer(node, 0, 3));
+  EXPECT_FALSE(tree.offer(node, 0, 4));
+  EXPECT_TRUE(tree.offer(node, 1, 4)) << "each group has one of its own";
+  EXPECT_EQ(tree.block(node, 0), 3);
+  EXPECT_EQ(tree.find(kNoPrefix, "", tokens), kNoPrefix);
+  EXPECT_EQ(tree.find(kNoPrefix, "salt2", tokens), kNoPrefix);
 }
 
-TEST(PrefixIndex, RandomEntriesAgreeWithAMap) {
+TEST(PrefixTree, ChainsOutliveTheirBlocksInAnyNumber) {
+  PrefixTree tree(Blocks(2), 1, 1);
+  PrefixId at = kNoPrefix;
+  for (TokenId token = 0; token < 100; ++token) {
+    const PrefixId next = tree.reach(at, "", std::vector{token});
+    tree.release(at);
+    at = next;
+  }
+  EXPECT_TRUE(tree.offer(at, 0, 1));
+  EXPECT_EQ(tree.num_nodes(), 100u);
+  PrefixId found = kNoPrefix;
+  for (TokenId token = 0; token < 100; ++token) found = tree.find(found, "", std::vector{token});
+  EXPECT_EQ(found, at);
+  tree.release(at);
+  tree.forget(1);
+  EXPECT_EQ(tree.num_nodes(), 0u);
+}
+
+TEST(PrefixTree, RandomEntriesAgreeWithAMap) {
   std::mt19937 random(3);
-  PrefixIndex index(Blocks(40), 2);
-  struct Known {
-    BlockId block;
-    PrefixId prefix;
-  };
-  std::map<std::pair<PrefixId, std::vector<TokenId>>, Known> known;
-  std::map<BlockId, std::pair<PrefixId, std::vector<TokenId>>> key_of_block;
+  PrefixTree tree(Blocks(40), 2, 1);
+  std::map<std::vector<TokenId>, BlockId> known;  // whole prefix -> its block
   for (int i = 0; i < 20'000; ++i) {
     const auto block = static_cast<BlockId>(random() % 40);
-    if (const auto key = key_of_block.find(block); key != key_of_block.end()) {
-      index.forget(block);
-      known.erase(key->second);
-      key_of_block.erase(key);
+    std::erase_if(known, [&](const auto& entry) { return entry.second == block; });
+    tree.forget(block);
+    std::vector<TokenId> prefix;
+    PrefixId at = kNoPrefix;
+    for (auto depth = random() % 4 + 1; depth > 0; --depth) {
+      const std::vector<TokenId> tokens{static_cast<TokenId>(random() % 3),
+                                        static_cast<TokenId>(random() % 3)};
+      prefix.insert(prefix.end(), tokens.begin(), tokens.end());
+      const PrefixId next = tree.reach(at, "", tokens);
+      ASSERT_EQ(tree.find(at, "", tokens), next);
+      tree.release(at);
+      at = next;
     }
-    PrefixId previous = kNoPrefix;
-    if (!known.empty() && random() % 2 == 0)
-      previous = std::next(known.begin(), static_cast<int>(random() % known.size()))->second.prefix;
-    const std::vector<TokenId> tokens{static_cast<TokenId>(random() % 3), static_cast<TokenId>(random() % 3)};
-    const auto expected = known.find({previous, tokens});
-    const auto found = index.find(previous, "", tokens);
-    ASSERT_EQ(found.has_value(), expected != known.end());
-    if (found) {
-      ASSERT_EQ(found->block, expected->second.block);
-      ASSERT_EQ(found->prefix, expected->second.prefix);
-    }
-    const auto added = index.add(previous, "", tokens, block);
-    ASSERT_EQ(added.is_new, !found);
-    if (added.is_new) {
-      known[{previous, tokens}] = {block, added.prefix};
-      key_of_block[block] = {previous, tokens};
-    }
-    ASSERT_EQ(index.size(), known.size());
+    const auto expected = known.find(prefix);
+    ASSERT_EQ(tree.block(at, 0), expected == known.end() ? kNoBlock : expected->second);
+    ASSERT_EQ(tree.offer(at, 0, block), expected == known.end());
+    if (expected == known.end()) known[prefix] = block;
+    tree.release(at);
+    std::set<std::vector<TokenId>> ways;
+    for (const auto& [tokens, unused] : known)
+      for (std::size_t length = 2; length <= tokens.size(); length += 2)
+        ways.insert({tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(length)});
+    ASSERT_EQ(tree.num_nodes(), ways.size());
   }
 }
 

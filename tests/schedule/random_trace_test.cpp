@@ -12,7 +12,7 @@
 namespace plimsoll::schedule {
 namespace {
 
-struct Request {
+struct Known {
   std::string salt;
   std::int64_t final_tokens = 0;
   std::size_t stop_at = 0;  // length at which it ends
@@ -36,10 +36,15 @@ class Engine {
     const int shared = below(length + 1);  // of one of two system prompts
     const TokenId system = below(2);
     for (int i = 0; i < length; ++i) prompt.push_back(i < shared ? system : 2 + below(2));
-    Request request{below(4) == 0 ? "salted" : "", length + below(30), 0, below(3)};
+    Known request{below(4) == 0 ? "salted" : "", length + below(30), 0, below(3)};
     request.stop_at = static_cast<std::size_t>(length + 1 + below(30));
-    if (scheduler_.add(next_id_, prompt, Tokens(request.final_tokens), request.priority, request.salt))
-      requests_[next_id_] = request;
+    Request asked;
+    asked.id = next_id_;
+    asked.prompt = prompt;
+    asked.final_tokens = Tokens(request.final_tokens);
+    asked.priority = request.priority;
+    asked.cache_salt = request.salt;
+    if (scheduler_.add(asked)) requests_[next_id_] = request;
     ++next_id_;
   }
 
@@ -89,7 +94,7 @@ class Engine {
     computed_[work.sequence] = work.first_position + work.num_tokens;
     if (!work.is_last_chunk) return;
     const auto length = scheduler_.tokens(work.sequence).size();
-    const Request& request = requests_.at(work.sequence);
+    const Known& request = requests_.at(work.sequence);
     if (length >= request.stop_at || std::cmp_greater_equal(length, request.final_tokens)) {
       scheduler_.finish(work.sequence);
       requests_.erase(work.sequence);
@@ -156,7 +161,7 @@ class Engine {
   Scheduler scheduler_;
   std::mt19937 random_;
   std::vector<std::uint64_t> slots_;  // [blocks, block_size]
-  std::map<SequenceId, Request> requests_;
+  std::map<SequenceId, Known> requests_;
   std::map<SequenceId, std::int64_t> computed_;
   std::map<SequenceId, std::vector<std::uint64_t>> digests_;
   SequenceId next_id_ = 1;

@@ -1,48 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <numeric>
-
-#include "schedule/schedule.h"
+#include "tests/schedule/requests.h"
 
 namespace plimsoll::schedule {
 namespace {
-
-Options small_pool(std::int64_t num_blocks) {
-  Options options;
-  options.num_blocks = Blocks(num_blocks);
-  options.block_size = 4;
-  options.max_num_seqs = 8;
-  options.max_num_batched_tokens = 16;
-  return options;
-}
-
-std::vector<TokenId> counting(TokenId first, int count) {
-  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
-  std::iota(tokens.begin(), tokens.end(), first);
-  return tokens;
-}
-
-void add(Scheduler& scheduler, SequenceId id, std::vector<TokenId> prompt, std::int64_t final_tokens,
-         int priority = 0, const std::string& salt = "") {
-  const Status status = scheduler.add(id, std::move(prompt), Tokens(final_tokens), priority, salt);
-  ASSERT_TRUE(status) << status.error().describe();
-}
-
-// One step in which every last chunk yields the token 900.
-Step run_step(Scheduler& scheduler) {
-  const Step step = scheduler.next();
-  scheduler.complete(step);
-  for (const Work& work : step.work)
-    if (work.is_last_chunk) scheduler.append(work.sequence, 900);
-  return step;
-}
-
-std::vector<SequenceId> ids(const Step& step) {
-  std::vector<SequenceId> result;
-  for (const Work& work : step.work) result.push_back(work.sequence);
-  return result;
-}
 
 TEST(Scheduler, PromptsAreChunkedToTheBudgetAndDecodesComeFirst) {
   Scheduler scheduler(small_pool(32));
@@ -68,14 +30,14 @@ TEST(Scheduler, PromptsAreChunkedToTheBudgetAndDecodesComeFirst) {
 
 TEST(Scheduler, RefusesWhatCanNeverFit) {
   Scheduler scheduler(small_pool(4));
-  EXPECT_TRUE(scheduler.add(1, counting(0, 3), Tokens(16), 0, ""));
-  const Status too_long = scheduler.add(2, counting(0, 3), Tokens(17), 0, "");
+  EXPECT_TRUE(scheduler.add(asked(1, counting(0, 3), 16)));
+  const Status too_long = scheduler.add(asked(2, counting(0, 3), 17));
   ASSERT_FALSE(too_long);
   EXPECT_EQ(too_long.error().code, ErrorCode::kNo);
-  EXPECT_FALSE(scheduler.add(3, counting(0, 17), Tokens(0), 0, "")) << "the prompt alone counts too";
-  EXPECT_FALSE(scheduler.add(4, counting(0, 3), Tokens(INT64_MAX), 0, ""));
-  EXPECT_EQ(scheduler.add(5, {}, Tokens(3), 0, "").error().code, ErrorCode::kUsage);
-  EXPECT_EQ(scheduler.add(1, counting(0, 3), Tokens(16), 0, "").error().code, ErrorCode::kInternal);
+  EXPECT_FALSE(scheduler.add(asked(3, counting(0, 17), 0))) << "the prompt alone counts too";
+  EXPECT_FALSE(scheduler.add(asked(4, counting(0, 3), INT64_MAX)));
+  EXPECT_EQ(scheduler.add(asked(5, {}, 3)).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(scheduler.add(asked(1, counting(0, 3), 16)).error().code, ErrorCode::kInternal);
   EXPECT_EQ(scheduler.stats().waiting, 1);
 }
 
@@ -85,7 +47,7 @@ TEST(Scheduler, RefusesBeyondTheQueue) {
   Scheduler scheduler(options);
   add(scheduler, 1, counting(0, 3), 4);
   add(scheduler, 2, counting(0, 3), 4);
-  EXPECT_EQ(scheduler.add(3, counting(0, 3), Tokens(4), 0, "").error().code, ErrorCode::kNo);
+  EXPECT_EQ(scheduler.add(asked(3, counting(0, 3), 4)).error().code, ErrorCode::kNo);
 }
 
 TEST(Scheduler, HighPriorityGoesFirstThenArrival) {
