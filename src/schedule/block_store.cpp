@@ -255,17 +255,20 @@ void BlockStore::release(SequenceBlocks& held) {
   held = SequenceBlocks{};
 }
 
-SequenceBlocks BlockStore::share(SequenceBlocks& parent, std::int64_t final_tokens) {
+SequenceBlocks BlockStore::share(SequenceBlocks& parent, std::int64_t num_tokens, std::int64_t final_tokens) {
+  const std::int64_t num_shared = blocks_for(num_tokens, block_size_);
   SequenceBlocks child;
   child.tables.resize(groups_.size());
-  reserve(child, final_tokens);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     child.tables[g].first_kept = parent.tables[g].first_kept;
-    for (const BlockId block : parent.tables[g].blocks) {
-      child.tables[g].blocks.push_back(block);
+    auto& blocks = child.tables[g].blocks;
+    blocks = parent.tables[g].blocks;
+    // What the parent has for the rest of its prompt stays its own.
+    if (is_per_token_[g]) blocks.resize(static_cast<std::size_t>(num_shared));
+    for (const BlockId block : blocks)
       if (block != kNoBlock) pool_.hold(block);
-    }
   }
+  reserve(child, final_tokens);
   child.prefix = parent.prefix;
   tree_.hold(child.prefix);
   child.num_indexed = parent.num_indexed;

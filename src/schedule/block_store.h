@@ -66,8 +66,8 @@ class BlockStore {
   /// is worth nothing without the one before it.
   void release(SequenceBlocks& held);
 
-  /// A second holder of everything.
-  SequenceBlocks share(SequenceBlocks& parent, std::int64_t final_tokens);
+  /// A second holder of all that belongs to the first `num_tokens` tokens, which are all that is computed.
+  SequenceBlocks share(SequenceBlocks& parent, std::int64_t num_tokens, std::int64_t final_tokens);
 
   const BlockManager& pool() const { return pool_; }
   std::int64_t num_evicted() const { return num_evicted_; }

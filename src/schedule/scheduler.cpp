@@ -234,7 +234,7 @@ Status Scheduler::fork(SequenceId parent, SequenceId child, TokenId next, Tokens
   added.account = state.waiting.join(from->priority, from->account->user);
   added.turn = from->turn;  // it goes where its parent goes
   if (std::cmp_less(state.running.size(), state.options.max_num_seqs)) {
-    added.held = state.store.share(from->held, most_tokens);
+    added.held = state.store.share(from->held, num_shared, most_tokens);
     added.num_planned = added.num_computed = added.cached_prompt_tokens = num_shared;
     state.run(added);
   } else {

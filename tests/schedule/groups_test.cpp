@@ -206,6 +206,18 @@ TEST(Fork, StatesAndWindowsAreSharedToo) {
     EXPECT_NE(table(scheduler, 1, group).back(), table(scheduler, 2, group).back());
 }
 
+TEST(Fork, InTheMiddleOfAPromptSharesWhatIsComputed) {
+  Scheduler scheduler(small_pool(32));
+  add(scheduler, 1, counting(0, 24), 30);
+  scheduler.complete(scheduler.next());  // 16 of them
+  ASSERT_TRUE(scheduler.fork(1, 2, 901, Tokens(20)));
+  EXPECT_EQ(table(scheduler, 2, 0).size(), 4u) << "and not the blocks that the rest of the prompt will fill";
+  const Step step = run_step(scheduler);
+  EXPECT_EQ(step.work.size(), 2u);
+  EXPECT_TRUE(step.copies.empty());
+  EXPECT_NE(table(scheduler, 1, 0)[4], table(scheduler, 2, 0)[4]);
+}
+
 TEST(Fork, WaitsWithoutASeatAndReadsThePrefixLater) {
   Options options = small_pool(32);
   options.max_num_seqs = 1;
