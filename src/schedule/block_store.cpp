@@ -155,6 +155,7 @@ void BlockStore::copy_on_write(int group, BlockId& block, std::vector<Copy>& cop
 
 bool BlockStore::extend(SequenceBlocks& held, std::int64_t first, std::int64_t count,
                         std::vector<Copy>& copies) {
+  if (first + count <= held.writable) return true;
   const std::int64_t end = blocks_for(first + count, block_size_);
   std::int64_t needed = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -182,6 +183,7 @@ bool BlockStore::extend(SequenceBlocks& held, std::int64_t first, std::int64_t c
     }
   }
   held.shares_tail = false;
+  if (!has_states_) held.writable = end * block_size_;  // a state is written by every step
   return true;
 }
 
@@ -229,10 +231,12 @@ void BlockStore::computed(SequenceBlocks& held, const Content& content, std::int
                           bool is_settled) {
   if (enable_prefix_caching_) {
     index_full_blocks(held, content, num_computed);
-    const bool is_due =
-        num_computed - held.snapshot_position >= std::int64_t{snapshot_blocks_} * block_size_ ||
-        num_computed == last_border(std::ssize(content.tokens));
-    if (has_states_ && is_settled && is_due && num_computed % block_size_ == 0) keep_states(held);
+    if (has_states_ && is_settled && num_computed % block_size_ == 0) {
+      const bool is_due =
+          num_computed - held.snapshot_position >= std::int64_t{snapshot_blocks_} * block_size_ ||
+          num_computed == last_border(std::ssize(content.tokens));
+      if (is_due) keep_states(held);
+    }
   }
   if (has_windows_) slide_windows(held, num_computed);
 }
@@ -274,6 +278,7 @@ SequenceBlocks BlockStore::share(SequenceBlocks& parent, std::int64_t num_tokens
   child.num_indexed = parent.num_indexed;
   child.snapshot_position = parent.snapshot_position;
   child.shares_tail = parent.shares_tail = true;
+  parent.writable = 0;
   return child;
 }
 

@@ -24,11 +24,12 @@ struct SequenceBlocks {
     std::vector<BlockId> blocks;  // kNoBlock before first_kept
     std::int64_t first_kept = 0;
   };
-  std::vector<Table> tables;           // [groups]
-  PrefixId prefix = kNoPrefix;         // node of the first num_indexed blocks; held
+  std::int64_t writable = 0;           // up to this position extend() has nothing to do
   std::int64_t num_indexed = 0;        // leading blocks that went through the prefix tree
-  std::int64_t snapshot_position = 0;  // of its last state that went there
+  PrefixId prefix = kNoPrefix;         // node of these; held
   bool shares_tail = false;            // its last, partial blocks may have another holder
+  std::int64_t snapshot_position = 0;  // of its last state that went to the tree
+  std::vector<Table> tables;           // [groups]
 };
 
 /// The tokens of a sequence and what else tells their content apart.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -13,20 +14,20 @@ namespace plimsoll::schedule {
 namespace {
 
 struct Sequence {
+  // What every step reads stands together.
   SequenceId id = 0;
-  std::vector<TokenId> tokens;  // prompt, then generated
+  std::vector<TokenId> tokens;    // prompt, then generated
+  std::int64_t num_planned = 0;   // tokens given out as work, or found in the prefix tree
+  std::int64_t num_computed = 0;  // of these, completed
   std::int64_t final_tokens = 0;
+  std::uint64_t admission = 0;  // rises with each admission
+  bool is_running = false;
   int priority = 0;
+  SequenceBlocks held;
+  std::uint64_t turn = 0;  // rises with first admissions, and stays; 0: never admitted
   std::uint64_t arrival = 0;
   ContentKey key;
   WaitingQueue::Account* account = nullptr;
-
-  bool is_running = false;
-  std::uint64_t turn = 0;       // rises with first admissions, and stays; 0: never admitted
-  std::uint64_t admission = 0;  // rises with each admission
-  SequenceBlocks held;
-  std::int64_t num_planned = 0;   // tokens given out as work, or found in the prefix tree
-  std::int64_t num_computed = 0;  // of these, completed
   std::int64_t cached_prompt_tokens = 0;
 
   std::int64_t num_tokens() const { return std::ssize(tokens); }
@@ -88,7 +89,6 @@ struct Scheduler::State {
     running.pop_back();
     store.release(sequence.held);
     sequence.is_running = false;
-    sequence.num_planned = sequence.num_computed = 0;
     wait(sequence);
     step.preempted.push_back(sequence.id);
     ++preemptions;
@@ -111,20 +111,24 @@ struct Scheduler::State {
     budget -= tokens;
   }
 
+  std::int64_t decodes_left() const {
+    return std::ranges::count_if(running, [](const Sequence* s) { return s->remaining() == 1; });
+  }
+
   // Decodes go before prefills, but the first of all gets a token in every step: see the bound on waiting.
   // Returns false when somebody went without blocks.
   bool plan_running(Step& step) {
-    const auto num_decodes =
-        std::count_if(running.begin(), running.end(), [](const Sequence* s) { return s->remaining() == 1; });
     const std::int64_t kept = !running.empty() && running.front()->remaining() > 1;
-    std::int64_t for_decodes = budget - kept,
-                 for_prefills = std::max<std::int64_t>(budget - num_decodes, kept);
+    std::int64_t for_decodes = budget - kept;
+    std::optional<std::int64_t> for_prefills;
     bool has_room = true;
     prefills.clear();
     for (std::size_t i = 0; i < running.size(); ++i) {
       Sequence& sequence = *running[i];
+      if (sequence.remaining() == 0) continue;
       const bool is_decode = sequence.remaining() == 1;
-      std::int64_t& left = is_decode ? for_decodes : for_prefills;
+      if (!is_decode && !for_prefills) for_prefills = std::max(budget - decodes_left(), kept);
+      std::int64_t& left = is_decode ? for_decodes : *for_prefills;
       std::int64_t tokens = std::min(sequence.remaining(), left);
       if (tokens <= 0) continue;
       tokens = store.chunk(sequence.num_planned, tokens, sequence.num_tokens());

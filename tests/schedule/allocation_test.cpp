@@ -28,10 +28,17 @@ __attribute__((noinline)) void operator delete(void* memory, std::size_t) noexce
 namespace plimsoll::schedule {
 namespace {
 
-TEST(Allocation, DecodeStepsAllocateNothing) {
+class Allocation : public ::testing::TestWithParam<std::vector<CacheGroup>> {};
+INSTANTIATE_TEST_SUITE_P(Groups, Allocation,
+                         ::testing::Values(std::vector<CacheGroup>{GrowingCache{}},
+                                           std::vector<CacheGroup>{GrowingCache{}, WindowedCache{10},
+                                                                   StateCache{}}));
+
+TEST_P(Allocation, DecodeStepsAllocateNothing) {
   Options options;
-  options.num_blocks = Blocks(256);
+  options.num_blocks = Blocks(400);
   options.block_size = 4;
+  options.groups = GetParam();
   Scheduler scheduler(options);
   for (SequenceId id = 1; id <= 8; ++id) {
     std::vector<TokenId> prompt(20);
@@ -49,12 +56,13 @@ TEST(Allocation, DecodeStepsAllocateNothing) {
     for (const Work& work : step.work)
       if (work.is_last_chunk) scheduler.append(work.sequence, 7);
   };
-  for (int i = 0; i < 3; ++i) run();
+  // States make one chunk more of a prompt; after a block's tokens all their copies have a place.
+  for (int i = 0; i < 8; ++i) run();
   const std::size_t before = num_allocations;
   for (int i = 0; i < 60; ++i) run();
-  EXPECT_EQ(num_allocations, before) << "over 60 steps, with new blocks and new index entries";
+  EXPECT_EQ(num_allocations, before) << "over 60 steps, with new blocks and new prefixes";
   EXPECT_EQ(step.work.size(), 8u);
-  EXPECT_EQ(scheduler.tokens(1).size(), 83u);
+  EXPECT_GE(scheduler.tokens(1).size(), 20u + 8 + 60 - 1);
   EXPECT_GT(before, 8u) << "the counter counts";
 }
 

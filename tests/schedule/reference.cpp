@@ -167,14 +167,16 @@ bool Reference::plan_running(Step& step, std::int64_t& budget) {
   const auto left_of = [this](SequenceId id) {
     return std::ssize(sequences_.at(id).tokens) - sequences_.at(id).planned;
   };
-  const std::int64_t decodes = std::ranges::count_if(ranks, [&](SequenceId id) { return left_of(id) == 1; });
   const std::int64_t kept = !ranks.empty() && left_of(ranks[0]) > 1 ? 1 : 0;
-  std::int64_t for_decodes = budget - kept, for_prefills = std::max(budget - decodes, kept);
+  std::int64_t for_decodes = budget - kept, for_prefills = -1;
   bool has_room = true;
   std::vector<Work> prefills;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     Sequence& sequence = sequences_.at(ranks[i]);
     const bool is_decode = left_of(ranks[i]) == 1;
+    if (!is_decode && for_prefills < 0)
+      for_prefills = std::max(
+          kept, budget - std::ranges::count_if(ranks, [&](SequenceId id) { return left_of(id) == 1; }));
     std::int64_t& share = is_decode ? for_decodes : for_prefills;
     if (left_of(ranks[i]) == 0 || share == 0) continue;
     const std::int64_t count = cut(sequence, std::min(share, left_of(ranks[i])));

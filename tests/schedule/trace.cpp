@@ -143,7 +143,7 @@ Trace make_trace(std::uint32_t seed, int num_events) {
     else if (has_forks && number < adds_in_100 + 10)
       trace.events.push_back({EventKind::kFork, dice.below(30)});
     else
-      trace.events.push_back({plans_ahead && dice.once_in(4) ? EventKind::kPlan : EventKind::kStep});
+      trace.events.push_back({plans_ahead && dice.once_in(2) ? EventKind::kPlan : EventKind::kStep});
   }
   return trace;
 }
