@@ -101,6 +101,11 @@ Result<plan::Settings> plan_settings(const PlanFlags& flags) {
 
 namespace {
 
+// The library would take an optional one for a count, and set it where the flag is not given.
+void add_choice(CLI::App& verb, const char* names, std::optional<bool>& choice, const char* what) {
+  verb.add_flag_function(names, [&choice](std::int64_t count) { choice = count > 0; }, what);
+}
+
 void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
   constexpr int kMost = 1024;
   const auto count = CLI::Range(1, kMost);
@@ -114,10 +119,10 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
                   "ranks that split a sequence")
       ->check(count);
   verb.add_flag("--enable-expert-parallel", flags.is_expert_parallel, "whole experts to ranks");
-  verb.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", flags.prefix_caching,
-                "keep what prefixes left in the cache");
-  verb.add_flag("--disable-hybrid-kv-cache-manager,!--no-disable-hybrid-kv-cache-manager",
-                flags.disables_hybrid_manager, "layers with windows keep all tokens");
+  add_choice(verb, "--enable-prefix-caching,!--no-enable-prefix-caching", flags.prefix_caching,
+             "keep what prefixes left in the cache");
+  add_choice(verb, "--disable-hybrid-kv-cache-manager,!--no-disable-hybrid-kv-cache-manager",
+             flags.disables_hybrid_manager, "layers with windows keep all tokens");
   verb.add_flag("--enforce-eager", flags.is_eager, "no CUDA graphs");
   verb.add_flag("--language-model-only", flags.is_language_only, "encoders are not run");
   verb.add_flag("--no-async-scheduling", flags.has_no_async, "one batch under way");

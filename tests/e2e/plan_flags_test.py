@@ -21,6 +21,19 @@ def test_gpus_are_planned_for_the_newest_vllm(run):
     assert "(the newest known)" in run("plan", MODEL, "--gpu", "H100").stdout
 
 
+def test_what_no_flag_says_is_the_engines_default(run):
+    pool = ("--kv-cache-memory-bytes", "20GB", "--max-model-len", "8192")
+
+    def group(model, *flags):
+        return document(run, model, *pool, *flags, status=None)["rows"][0]["kv_groups"][0]
+
+    states = "Qwen/Qwen3-Next-80B-A3B-Instruct"  # prefixes are cached by default: two states a request
+    assert [group(states, *flags)["blocks_per_request"] for flags in ((), ["--no-enable-prefix-caching"])] == [2, 1]
+    chunks = "meta-llama/Llama-4-Scout-17B-16E-Instruct"  # the hybrid manager is off by default
+    assert [group(chunks, *flags)["kind"] for flags in ((), ["--no-disable-hybrid-kv-cache-manager"])] == [
+        "FullAttentionSpec", "ChunkedLocalAttentionSpec"]
+
+
 def test_a_search_lists_layouts_and_reasons(run):
     found = document(run, MODEL, "--gpu", "H100:4", "--search", "--max-model-len", "8192")
     assert found["search"]["layouts"] == len(found["rows"]) + len(found["rejected"])
