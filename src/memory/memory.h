@@ -16,6 +16,7 @@
 #include "memory/vllm_layers.h"        // IWYU pragma: export
 #include "memory/vllm_rules.h"         // IWYU pragma: export
 #include "memory/vllm_runtime.h"       // IWYU pragma: export
+#include "memory/vllm_sentences.h"     // IWYU pragma: export
 #include "memory/vllm_weights.h"       // IWYU pragma: export
 #include "memory/weights.h"            // IWYU pragma: export
 #include "memory/workload.h"           // IWYU pragma: export

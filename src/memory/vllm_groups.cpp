@@ -4,20 +4,13 @@
 #include <algorithm>
 #include <string>
 
-#include "base/division.h"
+#include "memory/vllm_pages.h"
 
 namespace plimsoll::memory {
 namespace {
 
-constexpr std::int64_t kLatentTokens =
-    128;  // beside states, blocks of latent vectors are a whole number of these
-
 using Paged = VllmPaged;
 using Group = VllmPagedGroup;
-
-bool is_index(VllmKind kind) {
-  return kind == VllmKind::kIndexer || kind == VllmKind::kCompressedKeys;
-}
 
 bool keeps_all_tokens(VllmKind kind) {
   return kind == VllmKind::kFull || kind == VllmKind::kLatent || is_index(kind);
@@ -28,67 +21,39 @@ class Grouper {
   Grouper(const VllmKvSettings& settings, const VllmRules& rules) : settings_(settings), rules_(rules) {}
 
   Result<VllmGroups> group(const std::vector<VllmLayer>& layers) {
-    PLIMSOLL_TRY_VOID(page(layers));
+    PLIMSOLL_TRY(VllmPages pages, page_layers(with_dropped_windows(layers), settings_, rules_));
+    result_.state_block_size = pages.state_block_size;
+    layers_ = result_.layers = std::move(pages.layers);
+    if (rules_.grouping != VllmGrouping::kNone) {
+      PLIMSOLL_TRY(pages, page_layers(layers, settings_, rules_));
+      result_.layers = std::move(pages.layers);
+    }
     if (has(VllmKind::kLatentWindow)) {
       PLIMSOLL_TRY(result_.groups, group_compressed(std::move(layers_), settings_, rules_));
       result_.is_compressed = true;
       return std::move(result_);
     }
-    drop_windows();
     PLIMSOLL_TRY_VOID(group());
     return std::move(result_);
   }
 
  private:
-  Status page(const std::vector<VllmLayer>& layers) {
-    std::int64_t state = 0, token = 0;
-    bool is_latent = false;
-    for (const VllmLayer& layer : layers) {
-      state = std::max(state, layer.state_bytes.value);
-      if (is_index(layer.kind)) continue;
-      token = std::max(token, layer.token_bytes.value);
-      is_latent = is_latent || layer.kind == VllmKind::kLatent;
-    }
-    std::int64_t block = settings_.block_size, padded = 0;
-    if (state > 0 && token > 0) {
-      const std::int64_t step =
-          std::max({is_latent ? kLatentTokens : 1, settings_.kernel_tokens, settings_.block_size});
-      const auto stride = checked_product(step, token);
-      if (!stride) return vllm_block_too_large();
-      block = std::max(block, step * divided_up(state, *stride));
-      const auto page = checked_product(block, token);
-      if (!page) return vllm_block_too_large();
-      padded = *page;
-      result_.state_block_size = block;
-    }
-    for (const VllmLayer& layer : layers) {
-      if (layer.kind == VllmKind::kState) {
-        const std::int64_t length =
-            settings_.state_mode == VllmStateMode::kNone ? settings_.max_model_len : block;
-        layers_.push_back({layer, length, std::max(padded, layer.state_bytes.value)});
-        continue;
-      }
-      const std::int64_t length = layer.own_block > 0 ? layer.own_block : block;
-      const auto page = checked_product(length / layer.entry_tokens, layer.token_bytes.value);
-      if (!page) return vllm_block_too_large();
-      layers_.push_back({layer, length, divided_up(*page, layer.page_step) * layer.page_step});
-    }
-    return {};
-  }
-
   bool has(VllmKind kind) const {
     return std::any_of(layers_.begin(), layers_.end(), [&](const Paged& p) { return p.layer.kind == kind; });
   }
 
   // Without the hybrid manager there is one kind of table: layers with a reach keep all.
-  void drop_windows() {
-    if (settings_.is_hybrid_manager_on && rules_.grouping != VllmGrouping::kNone) return;
-    if (!has(VllmKind::kFull)) return;
-    for (Paged& paged : layers_)
-      if (paged.layer.kind == VllmKind::kSlidingWindow || paged.layer.kind == VllmKind::kChunked) {
-        paged.layer.kind = VllmKind::kFull;
-        paged.layer.reach = 0;
+  std::vector<VllmLayer> with_dropped_windows(std::vector<VllmLayer> layers) const {
+    const bool has_full = std::any_of(layers.begin(), layers.end(),
+                                      [](const VllmLayer& layer) { return layer.kind == VllmKind::kFull; });
+    if (!has_full || (settings_.is_hybrid_manager_on && rules_.grouping != VllmGrouping::kNone))
+      return layers;
+    for (VllmLayer& layer : layers)
+      if (layer.kind == VllmKind::kSlidingWindow || layer.kind == VllmKind::kChunked) {
+        layer.kind = VllmKind::kFull;
+        layer.reach = 0;
       }
+    return layers;
   }
 
   /// One kind of rule for all, whatever the sizes of pages: one group.
@@ -108,9 +73,13 @@ class Grouper {
       result_.groups.push_back(layers_);
       return {};
     }
+    if (!settings_.is_hybrid_manager_on && rules_.grouping != VllmGrouping::kNone)
+      return fail(ErrorCode::kUnsupported,
+                  "without the hybrid manager all layers have to be of one kind, and vLLM does not start",
+                  "--disable-hybrid-kv-cache-manager", "leave it out");
     // Index keys lie in one block with their attention: pages of a block may differ then.
     const bool is_packed = has(VllmKind::kCompressedKeys);
-    if (!is_packed) PLIMSOLL_TRY_VOID(make_pages_equal());
+    if (!is_packed) PLIMSOLL_TRY_VOID(make_pages_equal(layers_, rules_));
     std::vector<Group> buckets;
     for (const Paged& paged : layers_) {
       const auto bucket = std::find_if(buckets.begin(), buckets.end(), [&](const Group& other) {
@@ -148,26 +117,6 @@ class Grouper {
     const bool takes_most = (rules_.grouping == VllmGrouping::kMost150 && most * 2 < least * 3) ||
                             (rules_.grouping == VllmGrouping::kMost125 && most * 4 < least * 5);
     return takes_most ? most : least;
-  }
-
-  // Smaller pages of attention that divide the largest grow their block; others are padded.
-  Status make_pages_equal() {
-    std::int64_t largest = 0;
-    for (const Paged& paged : layers_) largest = std::max(largest, paged.page);
-    for (Paged& paged : layers_) {
-      if (paged.page == largest) continue;
-      if (paged.page == 0) continue;
-      if (paged.layer.kind != VllmKind::kState && largest % paged.page == 0) {
-        paged.block_size *= largest / paged.page;
-      } else if (paged.layer.kind == VllmKind::kLatent || paged.layer.kind == VllmKind::kIndexer) {
-        return fail(ErrorCode::kUnsupported,
-                    "pages of " + std::to_string(paged.page) + " and " + std::to_string(largest) +
-                        " bytes cannot be made equal for layers with latent vectors",
-                    "", "use --engine any for the formula");
-      }
-      paged.page = largest;
-    }
-    return {};
   }
 
   const VllmKvSettings& settings_;

@@ -23,6 +23,7 @@ using VllmPagedGroup = std::vector<VllmPaged>;  // never empty
 
 struct VllmGroups {
   std::vector<VllmPagedGroup> groups;
+  std::vector<VllmPaged> layers;                 // each by itself, with the window that it has
   std::optional<std::int64_t> state_block_size;  // that states made the attention's block
   bool is_compressed = false;                    // pages of a block differ; see compressed_block()
 };

@@ -2,11 +2,10 @@
 #include "memory/vllm_kv.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <string>
 
 #include "base/division.h"
 #include "memory/vllm_groups.h"
+#include "memory/vllm_sentences.h"
 
 namespace plimsoll::memory {
 namespace {
@@ -43,9 +42,8 @@ class Planner {
       for (std::size_t i = 0; i < sums.size(); ++i)
         plan_.bytes_per_block[i] = std::max(plan_.bytes_per_block[i], Bytes(aligned(sums[i])));
     }
-    if (grouped_.is_compressed) return size_compressed_blocks();
-    request_block_ = *std::max_element(plan_.bytes_per_block.begin(), plan_.bytes_per_block.end());
-    return {};
+    request_blocks_ = plan_.bytes_per_block;
+    return grouped_.is_compressed ? size_compressed_blocks() : Status();
   }
 
   Status size_compressed_blocks() {
@@ -60,7 +58,7 @@ class Planner {
       const auto block = compressed_block(groups, rules_.packing);
       if (!block) return fail(block.error());
       plan_.bytes_per_block[stage] = block->pool;
-      request_block_ = std::max(request_block_, block->request);
+      request_blocks_[stage] = block->request;
     }
     return {};
   }
@@ -86,7 +84,8 @@ class Planner {
   }
 
   std::int64_t blocks_for(const Paged& paged, std::int64_t length) const {
-    const std::int64_t drafts = settings_.num_speculative_tokens;
+    const bool has_drafts = rules_.draft_states != VllmDraftStates::kNone;
+    const std::int64_t drafts = has_drafts ? settings_.num_speculative_tokens : 0;
     switch (paged.layer.kind) {
       case VllmKind::kFull:
       case VllmKind::kLatent:
@@ -101,8 +100,10 @@ class Planner {
         return divided_up(std::min(paged.layer.reach + in_flight(), length), paged.block_size);
       case VllmKind::kState:
         if (settings_.state_mode == VllmStateMode::kNone) return 1 + drafts;
-        if (settings_.state_mode == VllmStateMode::kAll) return divided_up(length, paged.block_size) + drafts;
-        return 2 + drafts + (paged.layer.exports_checkpoint ? 1 : 0);
+        if (settings_.state_mode == VllmStateMode::kAll)
+          return divided_up(length, paged.block_size) +
+                 (rules_.draft_states == VllmDraftStates::kEvery ? drafts : 0);
+        return 2 + drafts + (rules_.keeps_checkpoints && paged.layer.exports_checkpoint ? 1 : 0);
       case VllmKind::kRing:
         return 1;
     }
@@ -127,27 +128,81 @@ class Planner {
     }
   }
 
-  void count(Bytes available) {
-    const Bytes block = *std::max_element(plan_.bytes_per_block.begin(), plan_.bytes_per_block.end());
-    plan_.max_model_len = settings_.max_model_len;
-    const std::int64_t need = blocks_of_request(settings_.max_model_len);
+  /// Bytes by which the pool is divided: of the largest stage, or of all layers where stages count all.
+  Bytes pool_block() const {
+    if (grouped_.groups.empty()) return Bytes(0);
+    const auto& front = grouped_.groups.front();
+    const bool differs = grouped_.groups.size() == 1 &&
+                         std::any_of(front.begin(), front.end(),
+                                     [&](const auto& paged) { return paged.page != front.front().page; });
+    if (differs && !rules_.splits_differing_pages) return model_block();
+    return *std::max_element(plan_.bytes_per_block.begin(), plan_.bytes_per_block.end());
+  }
+
+  /// Of the largest group, whatever stages its layers are on.
+  Bytes model_block() const {
+    Bytes largest(0);
+    for (const Group& group : grouped_.groups) largest = std::max(largest, pages_of(group));
+    return largest;
+  }
+
+  /// What one request of the length is held to need on a stage.
+  std::optional<std::int64_t> needed(std::int64_t length, std::size_t stage) const {
+    if (rules_.need == VllmNeed::kGroups || grouped_.groups.empty())
+      return checked_product(blocks_of_request(length), request_blocks_[stage].value);
+    if (rules_.need == VllmNeed::kFirstGroup)
+      return checked_product(blocks_for(grouped_.groups.front().front(), length), model_block().value);
+    std::int64_t sum = 0;
+    for (const Paged& paged : grouped_.layers) {
+      if (stage_of(paged) != stage) continue;
+      const auto bytes = checked_product(blocks_for(paged, length), paged.page);
+      const auto more = bytes ? checked_sum(sum, *bytes) : std::nullopt;
+      if (!more) return std::nullopt;
+      sum = *more;
+    }
+    return sum;
+  }
+
+  /// What a stage holds it against.
+  Bytes available_on(std::size_t stage, Bytes available) const {
+    const Bytes block = plan_.bytes_per_block[stage];
     if (rules_.override_is_pool && settings_.num_blocks_override)
       available =
           Bytes(checked_product(block.value, *settings_.num_blocks_override).value_or(available.value));
-    plan_.available = available - Bytes(rules_.reserves_null_block ? block.value : 0);
-    plan_.required = request_block_ * need;
-    plan_.fits = plan_.required <= plan_.available;
-    plan_.longest_len = longest();
-    if (available.value <= 0)
-      plan_.message =
-          "No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "
-          "initializing the engine.";
-    else if (!plan_.fits)
-      plan_.message = refusal();
+    return available - Bytes(rules_.reserves_null_block ? block.value : 0);
+  }
+
+  bool fits(std::int64_t length, std::size_t stage, Bytes available) const {
+    const auto bytes = needed(length, stage);
+    return bytes && Bytes(*bytes) <= available_on(stage, available);
+  }
+
+  // The first stage that refuses speaks; required and available are those of the one that needs most.
+  void count(Bytes available) {
+    plan_.max_model_len = settings_.max_model_len;
+    plan_.fits = true;
+    for (std::size_t stage = 0; stage < plan_.bytes_per_block.size(); ++stage) {
+      const Bytes bytes(needed(settings_.max_model_len, stage).value_or(INT64_MAX));
+      const VllmShortage shortage{settings_.max_model_len, bytes, available_on(stage, available),
+                                  longest(stage, stage, available)};
+      plan_.longest_len =
+          stage == 0 ? shortage.longest_len : std::min(plan_.longest_len, shortage.longest_len);
+      if (stage == 0 || bytes > plan_.required) {
+        plan_.required = bytes;
+        plan_.available = shortage.available;
+      }
+      if (plan_.message.empty() && (shortage.available.value <= 0 || bytes > shortage.available))
+        plan_.message = vllm_refusal(shortage, rules_);
+      plan_.fits &= bytes <= shortage.available;
+    }
+    const Bytes block = pool_block();
     if (!plan_.fits || block.value == 0) return;
+    plan_.longest_len = longest(0, plan_.bytes_per_block.size() - 1, available);
     plan_.num_blocks = settings_.num_blocks_override.value_or(available / block);
-    count_requests(grouped_.is_compressed && rules_.concurrency == VllmConcurrency::kBytes ? blocks_by_bytes()
-                                                                                           : need);
+    count_requests(grouped_.is_compressed && rules_.concurrency == VllmConcurrency::kBytes
+                       ? blocks_by_bytes()
+                       : blocks_of_request(settings_.max_model_len));
+    plan_.message = vllm_capacity_line(plan_);
   }
 
   // The request's bytes in blocks of the first group, as releases count that compare bytes.
@@ -158,17 +213,18 @@ class Planner {
     return divided_up(bytes.value, pages_of(grouped_.groups.front()).value);
   }
 
-  // The longest length whose blocks fit; windows stop growing, so the need never falls with the length.
-  std::int64_t longest() const {
-    const auto fits = [&](std::int64_t length) {
-      const auto bytes = checked_product(blocks_of_request(length), request_block_.value);
-      return bytes && *bytes <= plan_.available.value;
+  // The longest length whose blocks fit on these stages; windows stop growing, so the need never falls.
+  std::int64_t longest(std::size_t first, std::size_t last, Bytes available) const {
+    const auto fits_all = [&](std::int64_t length) {
+      for (std::size_t stage = first; stage <= last; ++stage)
+        if (!fits(length, stage, available)) return false;
+      return true;
     };
-    if (settings_.max_model_len < 1 || !fits(1)) return 0;
+    if (!fits_all(1)) return 0;
     std::int64_t low = 1, high = std::max(settings_.max_model_len, plan_.fits ? settings_.longest_asked : 0);
     while (low < high) {
       const std::int64_t middle = low + (high - low + 1) / 2;
-      if (fits(middle))
+      if (fits_all(middle))
         low = middle;
       else
         high = middle - 1;
@@ -195,46 +251,17 @@ class Planner {
                                 : static_cast<double>(blocks) / static_cast<double>(need);
     if (rules_.tokens == VllmTokens::kRequests)
       plan_.kv_tokens = static_cast<std::int64_t>(plan_.max_concurrency * static_cast<double>(length));
-    char ratio[64];
-    std::snprintf(ratio, sizeof ratio, "%.2f", plan_.max_concurrency);
-    plan_.message = "GPU KV cache size: " + with_commas(plan_.kv_tokens) +
-                    " tokens, Maximum concurrency for " + with_commas(length) +
-                    " tokens per request: " + ratio + "x";
-  }
-
-  std::string refusal() const {
-    std::string text = std::string("To serve at least one request with the ") +
-                       (rules_.says_models ? "models's" : "model's") + " max seq len (" +
-                       std::to_string(settings_.max_model_len) + "), (" + vllm_gib(plan_.required) +
-                       " GiB KV cache is needed, which is larger than the available KV cache memory (" +
-                       vllm_gib(plan_.available) + " GiB).";
-    if (plan_.longest_len > 0)
-      text += " Based on the available memory, the estimated maximum model length is " +
-              std::to_string(plan_.longest_len) + ".";
-    return text +
-           " Try increasing `gpu_memory_utilization` (which also controls CPU memory on the CPU backend) or "
-           "decreasing `max_model_len` when initializing the engine. See "
-           "https://docs.vllm.ai/en/latest/configuration/conserving_memory/ for more details.";
   }
 
   const VllmKvSettings& settings_;
   const VllmRules& rules_;
   VllmGroups grouped_;
-  Bytes request_block_;      // what each block of a request counts in the fit check
-  std::vector<int> stages_;  // of the decoder's layers
+  std::vector<Bytes> request_blocks_;  // what each block of a request counts in the fit check, by stage
+  std::vector<int> stages_;            // of the decoder's layers
   VllmKvPlan plan_;
 };
 
 }  // namespace
-
-// Two decimals at most and one at least, as Python prints round(x, 2).
-std::string vllm_gib(Bytes bytes) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.2f", static_cast<double>(bytes.value) / static_cast<double>(kGiB));
-  std::string result(text);
-  if (result.ends_with('0')) result.pop_back();
-  return result;
-}
 
 std::vector<int> pipeline_stages(std::int64_t num_layers, int num_stages) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(num_stages), num_layers / num_stages);

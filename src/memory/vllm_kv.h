@@ -66,9 +66,6 @@ struct VllmKvPlan {
 Result<VllmKvPlan> plan_vllm_kv(const std::vector<VllmLayer>& layers, std::int64_t num_model_layers,
                                 const VllmKvSettings& settings, const VllmRules& rules, Bytes available);
 
-/// "16.0", "22.08": GiB as the engine's sentences round them.
-std::string vllm_gib(Bytes bytes);
-
 /// The stage of each of `num_layers` layers: as many to each, the rest one by one to the stages before the
 /// last, backwards.
 std::vector<int> pipeline_stages(std::int64_t num_layers, int num_stages);

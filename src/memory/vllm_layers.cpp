@@ -88,7 +88,8 @@ class LayerList {
     PLIMSOLL_TRY(const Bytes own, token_bytes(layer, latent.width(), 0, 1));
     entry.token_bytes =
         settings_.cache == VllmCacheType::kFp8DsMla ? Bytes(kFp8DsMlaToken) : padded_latent(own);
-    entry.aligns_blocks = latent.indexer.has_value() && settings_.cache == VllmCacheType::k16Bit;
+    entry.aligns_blocks =
+        settings_.aligns_rows && latent.indexer.has_value() && settings_.cache == VllmCacheType::k16Bit;
     layers_.push_back(entry);
     return add_indexer(latent.indexer);
   }
@@ -188,9 +189,7 @@ class LayerList {
     const std::int64_t convolution = channels / ranks * (columns + settings_.num_speculative_tokens);
     const auto convolved = stored_bytes(state.convolution_dtype.value_or(settings_.activation_dtype),
                                         columns > 0 ? convolution : 0);
-    const DType recurrent_dtype =
-        settings_.recurrent_dtype.value_or(state.recurrent_dtype.value_or(settings_.activation_dtype));
-    const auto recurrent = stored_bytes(recurrent_dtype, state.recurrent_elements / ranks);
+    const auto recurrent = stored_bytes(recurrent_dtype(state), state.recurrent_elements / ranks);
     if (!convolved || !recurrent) return unsupported("a state of a type that has no whole bytes");
     layers_.push_back(
         {.kind = VllmKind::kState,
@@ -198,8 +197,18 @@ class LayerList {
          .state_bytes = *convolved + *recurrent,
          .exports_checkpoint = state.kind == model::StateKind::kMamba2 ||
                                (settings_.gdn_exports_checkpoint &&
-                                (state.kind == model::StateKind::kGatedDeltaNet || state.is_copied))});
+                                (state.kind == model::StateKind::kGatedDeltaNet || state.is_copied)),
+         .can_keep_all = state.kind == model::StateKind::kMamba || state.kind == model::StateKind::kMamba2,
+         .chunk_tokens = state.chunk_tokens});
     return {};
+  }
+
+  DType recurrent_dtype(const model::State& state) const {
+    if (settings_.recurrent_dtype) return *settings_.recurrent_dtype;
+    const bool is_known = state.kind != model::StateKind::kMamba2 ||
+                          settings_.state_type == VllmStateType::kDeclared ||
+                          (settings_.state_type == VllmStateType::kHalf && !state.is_recurrent_dtype_assumed);
+    return is_known ? state.recurrent_dtype.value_or(settings_.activation_dtype) : settings_.activation_dtype;
   }
 
   Status unsupported(const std::string& what) const {

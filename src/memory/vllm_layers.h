@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "memory/vllm_cache_format.h"
+#include "memory/vllm_rules.h"
 #include "model/model.h"
 
 namespace plimsoll::memory {
@@ -44,6 +45,8 @@ struct VllmLayer {
   std::int64_t page_step = 1;       // bytes; its page is a whole number of them
   bool aligns_blocks = false;       // kLatent: a block of all layers is a whole number of its token_bytes
   bool exports_checkpoint = false;  // kState: keeps one block more while prefill runs with cached prefixes
+  bool can_keep_all = false;        // kState: of Mamba, whose states can all be kept for prefixes
+  std::int64_t chunk_tokens = 0;    // kState: that its kernels take at once; 0: not said
 };
 
 /// How keys and values are stored.
@@ -57,6 +60,8 @@ struct VllmLayerSettings {
   int num_speculative_tokens = 0;             // of multi-token prediction: its layers keep keys too
   std::optional<DType> recurrent_dtype = {};  // --mamba-ssm-cache-dtype
   bool pads_latent = false;                   // latent vectors fill whole 256 bytes of the activations' type
+  bool aligns_rows = true;                    // a block of sparse latent vectors is a whole number of rows
+  VllmStateType state_type = VllmStateType::kDeclared;
   bool has_fp8_index_keys = false;      // compressed index keys: --attention-config.indexer_kv_dtype fp8
   bool gdn_exports_checkpoint = false;  // gated delta nets under --gdn-prefill-backend flashinfer
 };

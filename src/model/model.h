@@ -100,6 +100,8 @@ struct State {
   std::int64_t group_channels = 0;        // of the channels, those of one group's B and C
   bool is_copied = false;                 // tensor parallelism does not split it: every rank keeps all
   std::optional<DType> recurrent_dtype = {};    // declared by the config; else the dtype of activations
+  bool is_recurrent_dtype_assumed = false;      // the architecture's own, where the config declares none
+  std::int64_t chunk_tokens = 0;                // Mamba 2: that its kernels take at once; 0: not said
   std::optional<DType> convolution_dtype = {};  // where the engine fixes it; else the dtype of activations
   bool operator==(const State&) const = default;
 };

@@ -152,15 +152,43 @@ class VllmQuestion {
     layers.num_speculative_tokens = settings_.num_speculative_tokens;
     layers.recurrent_dtype = settings_.state_dtype;
     layers.pads_latent = rules_.pads_latent;
+    layers.aligns_rows = rules_.aligns_rows;
+    layers.state_type = rules_.state_type;
     layers.has_fp8_index_keys = settings_.has_fp8_index_keys;
     layers.gdn_exports_checkpoint = settings_.uses_flashinfer_prefill;
     return layers;
   }
 
-  memory::VllmStateMode state_mode() const {
-    if (settings_.state_mode) return *settings_.state_mode;
-    return settings_.prefix_caching.value_or(rules_.caches_prefixes_of_states) ? memory::VllmStateMode::kAlign
-                                                                               : memory::VllmStateMode::kNone;
+  memory::VllmStateMode state_mode(const std::vector<memory::VllmLayer>& layers) const {
+    using Mode = memory::VllmStateMode;
+    using Prefixes = memory::VllmPrefixStates;
+    if (settings_.state_mode == Mode::kNone ||
+        !settings_.prefix_caching.value_or(rules_.caches_prefixes_of_states))
+      return Mode::kNone;
+    const bool can_all = std::any_of(layers.begin(), layers.end(),
+                                     [](const memory::VllmLayer& layer) { return layer.can_keep_all; });
+    switch (rules_.prefix_states) {
+      case Prefixes::kNone:
+        return Mode::kNone;
+      case Prefixes::kAll:
+        return can_all ? Mode::kAll : Mode::kNone;
+      case Prefixes::kAllOrAlign:
+        return can_all && settings_.state_mode != Mode::kAlign ? Mode::kAll : Mode::kAlign;
+      case Prefixes::kAlign:
+        return can_all && settings_.state_mode == Mode::kAll ? Mode::kAll : Mode::kAlign;
+    }
+    return Mode::kNone;
+  }
+
+  // Stages overlap with one batch more than there are, but where the older runner has the model.
+  int batches_in_flight(const std::vector<memory::VllmLayer>& layers) const {
+    if (!settings_.is_async) return stages_;
+    if (stages_ == 1) return 2;
+    const bool is_mixture =
+        std::any_of(spec().layers.begin(), spec().layers.end(),
+                    [](const model::Layer& layer) { return layer.ffn.kind == model::FfnKind::kMoe; });
+    const bool has_older = !rules_.overlaps_mixtures && (is_mixture || has_kind(layers, VllmKind::kState));
+    return has_older ? stages_ : stages_ + 1;
   }
 
   Result<memory::VllmKvPlan> plan_for(const std::vector<memory::VllmLayer>& layers, std::int64_t length,
@@ -176,14 +204,14 @@ class VllmQuestion {
     if (is_compressed && kv.block_size != kCompressedBlock)
       return fail(ErrorCode::kUsage, "compressed latent vectors lie in blocks of 256 tokens", "--block-size",
                   "leave the flag out");
-    kv.state_mode = state_mode();
+    kv.state_mode = state_mode(layers);
     if (settings_.uses_flashinfer_prefill && !settings_.block_size &&
         kv.state_mode == memory::VllmStateMode::kAlign)
       kv.kernel_tokens = 64;
     kv.max_model_len = length;
     kv.longest_asked = spec().context_tokens();
     kv.max_num_batched_tokens = memory.batch.tokens;
-    kv.batches_in_flight = settings_.is_async ? (stages_ > 1 ? stages_ + 1 : 2) : stages_;
+    kv.batches_in_flight = batches_in_flight(layers);
     kv.is_hybrid_manager_on = settings_.hybrid_manager.value_or(!has_kind(layers, VllmKind::kChunked));
     kv.pipeline_parallel = stages_;
     kv.decode_context_parallel = context_ranks_;

@@ -229,10 +229,10 @@ TEST(VllmKv, NothingIsLeftForTheCache) {
 }
 
 TEST(VllmRules, TheNewestReleaseThatIsNoNewer) {
-  EXPECT_EQ(vllm_rules("0.32.0").minor, 30);
+  EXPECT_EQ(vllm_rules("0.32.0").minor, 31);
   EXPECT_EQ(vllm_rules("").minor, 33);
   EXPECT_EQ(vllm_rules("1.0").minor, 33);
-  EXPECT_EQ(vllm_rules("0.28.0").minor, 27);
+  EXPECT_EQ(vllm_rules("0.27.1").patch, 0);
   EXPECT_EQ(vllm_rules("0.11.2").grouping, VllmGrouping::kLeast);
   EXPECT_EQ(vllm_rules("0.9.0").grouping, VllmGrouping::kNone);
   EXPECT_EQ(vllm_rules("0.1.2").minor, 6);

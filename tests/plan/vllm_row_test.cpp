@@ -56,6 +56,44 @@ TEST(VllmRow, RefusesInTheEnginesWords) {
   EXPECT_EQ(longest["max_model_len"], Json(24'560));
 }
 
+Json group_in(Request request, const char* release) {
+  request.engine = *facts::parse_engine(std::string("vllm@") + release);
+  return row_of(request)["kv_groups"].items()[0];
+}
+
+TEST(VllmRow, WhatCachedPrefixesKeepOfStates) {
+  auto mamba = request_of("nvidia/Nemotron-H-56B-Base-8K");
+  auto delta = request_of("Qwen/Qwen3-Next-80B-A3B-Instruct");
+  for (auto* request : {&mamba, &delta}) request->settings.prefix_caching = true;
+  const auto states = [](const Request& request, const char* release) {
+    const Json group = group_in(request, release);
+    return std::pair(group["blocks_per_request"].as_integer(), group["block_size"].as_integer());
+  };
+  using States = decltype(states(mamba, ""));
+  EXPECT_EQ(states(mamba, "0.11.0"), States(1, 8192));
+  EXPECT_EQ(states(mamba, "0.11.2"), States(4, 2176));  // whole chunks of 128; states in 16 bit
+  EXPECT_EQ(states(delta, "0.11.2"), States(1, 8192));
+  EXPECT_EQ(states(mamba, "0.19.1"), States(4, 2176));
+  EXPECT_EQ(states(mamba, "0.27.1"), States(2, 4224));
+  EXPECT_EQ(states(delta, "0.19.1"), States(2, 544));
+  EXPECT_EQ(states(mamba, "0.28.0"), States(2, 4128));
+  mamba.settings.state_mode = delta.settings.state_mode = memory::VllmStateMode::kAll;
+  EXPECT_EQ(states(mamba, "0.28.0"), States(2, 4224));
+  EXPECT_EQ(states(delta, "0.28.0"), States(2, 544));
+  mamba.settings.prefix_caching = false;
+  EXPECT_EQ(states(mamba, "0.28.0"), States(1, 8192));
+}
+
+TEST(VllmRow, StagesOfMixturesOverlapWithABatchMoreFromOneReleaseOn) {
+  auto request = request_of("openai/gpt-oss-120b");
+  request.settings.pipeline_parallel = 2;
+  request.settings.max_num_batched_tokens = 512;
+  const auto blocks = [&](const char* release) { return group_in(request, release)["blocks_per_request"]; };
+  EXPECT_EQ(blocks("0.25.0"), Json((127 + 512 + 15) / 16 + 1));
+  EXPECT_EQ(blocks("0.28.0"), Json((127 + 2 * 512 + 15) / 16 + 1));
+  EXPECT_EQ(blocks("0.29.0"), Json((127 + 3 * 512 + 15) / 16 + 1));
+}
+
 TEST(VllmRow, RanksAndStages) {
   auto request = request_of("meta-llama/Llama-3.1-70B");
   request.settings.tensor_parallel = 2;

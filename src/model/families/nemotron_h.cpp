@@ -131,6 +131,8 @@ void read_mamba(KeyReader& keys, Mamba& mamba) {
   mamba.has_convolution_bias =
       keys.flag(keys.has("mamba_conv_bias") ? "mamba_conv_bias" : "use_conv_bias", true);
   mamba.state_dtype = dtype_from_config(keys.text("mamba_ssm_cache_dtype", "float32"));
+  mamba.is_state_dtype_assumed = !keys.has("mamba_ssm_cache_dtype");
+  mamba.chunk_tokens = read_chunk(keys, 128);
 }
 
 }  // namespace

@@ -68,7 +68,9 @@ State state_of(const Mamba& mamba) {
           .kernel = static_cast<int>(mamba.kernel),
           .groups = mamba.heads > 0 ? mamba.groups : 0,
           .group_channels = mamba.heads > 0 ? 2 * mamba.states : 0,
-          .recurrent_dtype = mamba.state_dtype};
+          .recurrent_dtype = mamba.state_dtype,
+          .is_recurrent_dtype_assumed = mamba.is_state_dtype_assumed,
+          .chunk_tokens = mamba.chunk_tokens};
 }
 
 void write_mamba(SpecWriter& writer, const Mamba& mamba, std::string_view prefix) {
@@ -105,6 +107,11 @@ std::int64_t read_time_rank(KeyReader& keys, std::string_view key, int hidden_si
   return keys.integer(key, 1, kMaxWidth, automatic);
 }
 
+std::int64_t read_chunk(KeyReader& keys, std::int64_t otherwise) {
+  const char* key = keys.has("mamba_chunk_size") ? "mamba_chunk_size" : "chunk_size";
+  return keys.integer(key, 1, kMaxContext, otherwise);
+}
+
 Mamba read_mamba2(KeyReader& keys, int hidden_size, const Mamba& defaults) {
   Mamba mamba = defaults;
   const std::int64_t expand = keys.integer("mamba_expand", 1, 64, 2);
@@ -113,6 +120,7 @@ Mamba read_mamba2(KeyReader& keys, int hidden_size, const Mamba& defaults) {
   mamba.groups = keys.count("mamba_n_groups", kMaxHeads, defaults.groups);
   mamba.states = keys.count("mamba_d_state", kMaxWidth, defaults.states);
   mamba.kernel = keys.count("mamba_d_conv", kMaxKernel, defaults.kernel);
+  mamba.chunk_tokens = read_chunk(keys, 256);
   mamba.has_convolution_bias = keys.truth("mamba_conv_bias", true);
   mamba.has_bias = mamba.has_output_bias = keys.flag("mamba_proj_bias", false);
   return mamba;

@@ -47,6 +47,8 @@ struct Mamba {
   bool has_gated_norm = true;        // Mamba 2: a norm before the output projection
   bool has_selection_norms = false;  // Mamba 1: norms of the step, B and C (Jamba)
   std::optional<DType> state_dtype = {};
+  bool is_state_dtype_assumed = false;  // the config declares none
+  std::int64_t chunk_tokens = 0;        // Mamba 2: that kernels take at once; 0: not said
   /// What passes the convolution: Mamba 2 convolves B and C too.
   std::int64_t channels() const { return heads > 0 ? inner + 2 * groups * states : inner; }
 };
@@ -55,6 +57,8 @@ State state_of(const Mamba& mamba);
 void write_mamba(SpecWriter& writer, const Mamba& mamba, std::string_view prefix);
 /// Mamba 1's step rank: `key` as a number, or hidden_size / 16 rounded up where it is "auto" or absent.
 std::int64_t read_time_rank(KeyReader& keys, std::string_view key, int hidden_size);
+/// Tokens that kernels of Mamba 2 take at once, under either of two keys.
+std::int64_t read_chunk(KeyReader& keys, std::int64_t otherwise);
 /// Mamba 2 of the mamba_* keys (Bamba, Granite 4, Falcon-H1): heads x head size = expand x hidden_size,
 /// unless mamba_d_ssm says otherwise.
 Mamba read_mamba2(KeyReader& keys, int hidden_size, const Mamba& defaults);

@@ -186,7 +186,8 @@ ModelSpec zamba2_from_config(KeyReader& keys) {
                  .heads = keys.count("n_mamba_heads", kMaxHeads, 8),
                  .groups = keys.count("mamba_ngroups", kMaxHeads, 1),
                  .has_bias = zamba.has_bias,
-                 .has_output_bias = zamba.has_bias};
+                 .has_output_bias = zamba.has_bias,
+                 .chunk_tokens = read_chunk(keys, 256)};
   zamba.blocks = static_cast<std::size_t>(keys.integer("num_mem_blocks", 1, kMaxLayers, 1));
   zamba.adapter_rank = keys.integer("adapter_rank", 1, kMaxWidth, 128);
   zamba.adapts_attention = keys.flag("use_shared_attention_adapter", false);
