@@ -224,9 +224,11 @@ def python_index(folder: Path) -> str:
     raise NotHad(EXIT_NO_NETWORK, "pip names no package index; set PIP_INDEX_URL")
 
 
-def source_archive_url(name: str, folder: Path) -> str:
-    """Where the pinned source archive lies, by the index's page of links. pip itself would build the package."""
-    file_name = f"{name.replace('-', '_')}-{pinned('sdist', name)}.tar.gz"
+def source_archive_url(name: str, folder: Path, version: str = "") -> str:
+    """Where a source archive lies, the pinned one where no version is named, by the index's page of links. pip itself
+    would build the package.
+    """
+    file_name = f"{name.replace('-', '_')}-{version or pinned('sdist', name)}.tar.gz"
     page = f"{python_index(folder).rstrip('/')}/{name}/"
     with opened(page) as answer:
         base, text = answer.url, answer.read().decode("utf-8", errors="replace")
