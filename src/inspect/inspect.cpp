@@ -106,6 +106,8 @@ Status run_checks(const Subject& subject, Report& report) {
   check_tokens(subject, report);
   read_multimodal(subject, report);
   PLIMSOLL_TRY_VOID(check_deployment(subject, report));
+  if (!subject.artifact.tensors().empty())
+    report.values_scanned = subject.options.is_deep && subject.artifact.has_tensor_bytes();
   if (subject.options.is_deep) {
     Findings deep = artifact::deep_findings(subject.artifact);
     report.findings.insert(report.findings.end(), std::make_move_iterator(deep.begin()),

@@ -164,6 +164,8 @@ struct Report {
   Json support, environment;                 // the document's arrays
   Json tensors, tensor;                      // null unless asked for
   Findings findings;
+  std::optional<bool>
+      values_scanned;  // every value was read (--deep), or headers only; absent: there are none
 };
 
 /// Inspects MODEL: all that `artifact::open` takes, and org/name of the built-in catalogue.

@@ -249,6 +249,7 @@ Json to_json(const Report& report) {
                                 {"environment", report.environment},
                                 {"findings", plimsoll::to_json(report.findings)},
                                 {"verdict", worst == FindingLevel::kInfo ? "ok" : plimsoll::to_string(worst)},
+                                {"values_scanned", report.values_scanned},
                                 {"basis", basis_json(report)}});
   if (!report.tensors.is_null()) document.set("tensors", report.tensors);
   if (!report.tensor.is_null()) document.set("tensor", report.tensor);

@@ -176,7 +176,9 @@ void add_findings(const Report& report, std::string& page) {
     if (!finding.fix.empty()) page += "        -> " + printable(finding.fix) + "\n";
   }
   const FindingLevel worst = worst_level(report.findings);
-  line(page, "Verdict", worst == FindingLevel::kInfo ? "ok" : std::string(to_string(worst)));
+  std::string verdict = worst == FindingLevel::kInfo ? "ok" : std::string(to_string(worst));
+  if (report.values_scanned == false) verdict += "; values of tensors were not scanned (--deep)";
+  line(page, "Verdict", verdict);
 }
 
 }  // namespace

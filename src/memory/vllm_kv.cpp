@@ -10,6 +10,8 @@
 namespace plimsoll::memory {
 namespace {
 
+constexpr std::int64_t kMostBlocks = std::int64_t{1} << 40;
+
 using Paged = VllmPaged;
 using Group = VllmPagedGroup;
 
@@ -281,6 +283,9 @@ Result<VllmKvPlan> plan_vllm_kv(const std::vector<VllmLayer>& layers, std::int64
       settings.decode_context_parallel < 1 || settings.num_speculative_tokens < 0)
     return fail(ErrorCode::kUsage, "block size, lengths, batches and ranks must each be at least 1", "",
                 "check the engine's flags");
+  if (settings.num_blocks_override.value_or(1) > kMostBlocks || settings.num_blocks_override.value_or(1) < 1)
+    return fail(ErrorCode::kUsage, "a pool of " + std::to_string(*settings.num_blocks_override) + " blocks",
+                "--num-gpu-blocks-override", "give 1 to " + std::to_string(kMostBlocks));
   return Planner(settings, rules).plan(layers, num_model_layers, available);
 }
 

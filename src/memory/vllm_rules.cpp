@@ -164,6 +164,8 @@ constexpr Step kSteps[] = {
      [](VllmRules& r) { r.batches = B::kLarger; }},
     {{0, 31, 0, "a block of sparse latent vectors is a whole number of rows"},
      [](VllmRules& r) { r.aligns_rows = true; }},
+    {{0, 32, 0, "n-gram tables lie in the host's memory by default"},
+     [](VllmRules& r) { r.keeps_tables_in_host = true; }},
     {{0, 33, 0, "GB10 takes the batches of small GPUs"}, [](VllmRules& r) { r.batches = B::kNotUnified; }},
 };
 

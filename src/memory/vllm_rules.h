@@ -113,6 +113,7 @@ struct VllmRules {
   bool splits_differing_pages = false;   // a stage counts its own of layers whose pages differ, not all
   bool keeps_checkpoints = false;        // prefill leaves a checkpoint of a state beside cached prefixes
   bool aligns_rows = false;              // a block of sparse latent vectors is a whole number of rows
+  bool keeps_tables_in_host = false;     // n-gram tables lie in the host's memory
   bool overlaps_mixtures = true;         // stages of models with experts or states run a batch more
   bool checks_free_memory = false;       // the share asked for has to be free at the start
   bool names_device = false;             // that refusal names the device

@@ -64,4 +64,9 @@ std::string vllm_refusal(const VllmShortage& shortage, const VllmRules& rules) {
          "or decreasing `max_model_len` when initializing the engine." + where_to_read(rules);
 }
 
+std::string vllm_auto_refusal() {
+  return "Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token. Try "
+         "increasing `gpu_memory_utilization`.";
+}
+
 }  // namespace plimsoll::memory

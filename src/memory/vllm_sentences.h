@@ -25,4 +25,7 @@ struct VllmShortage {
 /// Why the engine does not start: no byte is left for the cache, or too few.
 std::string vllm_refusal(const VllmShortage& shortage, const VllmRules& rules);
 
+/// Why it does not start where it was to choose the length itself (0.14 and later).
+std::string vllm_auto_refusal();
+
 }  // namespace plimsoll::memory

@@ -61,6 +61,15 @@ constexpr NamedSplit kSplits[] = {
     {"D", Split::kEven, Split::kEven},
     {"out_proj", Split::kEven, Split::kWhole},
     {"shared_expert_gate", Split::kWhole, Split::kWhole},
+    // Qwen3.8: residual streams, n-gram layers, index keys, and what feeds the prediction layer.
+    {"input_mix_weight_down", Split::kWhole, Split::kWhole},
+    {"input_mix_weight_up", Split::kWhole, Split::kWhole},
+    {"block_inject_weight", Split::kWhole, Split::kWhole},
+    {"key_proj", Split::kWhole, Split::kWhole},
+    {"value_proj", Split::kWhole, Split::kWhole},
+    {"index_qk_proj", Split::kWhole, Split::kWhole},
+    {"fc_embedding", Split::kEven, Split::kEven},
+    {"fc_hidden", Split::kEven, Split::kEven},
 };
 
 constexpr std::int64_t kExpertInputStep = 256;  // of four-bit floats, on each rank
@@ -100,6 +109,7 @@ class RankWeights {
 
   Status add(const model::Weight& weight) {
     if (weight.group == model::WeightGroup::kMtp && !settings_.has_prediction_layers) return {};
+    if (weight.group == model::WeightGroup::kEncoder && !settings_.has_encoders) return {};
     if (!is_here(weight)) return {};
     const Name name = name_of(weight.hf_name);
     const bool is_counted = weight.is_parameter || name.module == "e_score_correction_bias";
@@ -110,11 +120,13 @@ class RankWeights {
     const DType plain = is_wide ? DType::kF32 : weight.dtype.value_or(settings_.dtype);
     auto bytes = stored_bytes(plain, elements);
     if (const auto quantized = quantized_bytes(weight, name, elements)) bytes = quantized;
-    const auto sum = bytes ? checked_sum(total_.bytes.value, bytes->value) : std::nullopt;
+    const bool is_in_host = settings_.keeps_tables_in_host && is_ngram_table(weight);
+    Bytes& total = is_in_host ? total_.in_host : total_.bytes;
+    const auto sum = bytes ? checked_sum(total.value, bytes->value) : std::nullopt;
     if (!sum)
       return fail(ErrorCode::kMalformed, "the weights of a rank do not fit 63 bits", weight.hf_name,
                   "check the sizes in the config");
-    total_.bytes = Bytes(*sum);
+    total = Bytes(*sum);
     return {};
   }
 
@@ -177,6 +189,11 @@ class RankWeights {
                      : grown(inner, settings_.expert_width_step) * grown(spec_.hidden_size, kExpertInputStep);
   }
 
+  static bool is_ngram_table(const model::Weight& weight) {
+    return weight.group == model::WeightGroup::kTable &&
+           weight.hf_name.find("ngram_embedding") != std::string::npos;
+  }
+
   void note_unknown(const Name& name) {
     if (std::find(total_.unknown.begin(), total_.unknown.end(), name.module) == total_.unknown.end())
       total_.unknown.emplace_back(name.module);
@@ -185,6 +202,12 @@ class RankWeights {
   Split split_of(const model::Weight& weight, const Name& name) {
     using enum model::WeightGroup;
     if (weight.group == kNorm || weight.group == kRouter) return Split::kWhole;
+    if (is_ngram_table(weight)) return Split::kEven;
+    if (weight.group == kEncoder) {
+      // Small beside the decoder; whether its layers are shared out hangs on the model's class and a flag.
+      total_.is_exact = false;
+      return Split::kWhole;
+    }
     const auto* row = std::find_if(std::begin(kSplits), std::end(kSplits),
                                    [&](const NamedSplit& split) { return split.module == name.module; });
     if (row != std::end(kSplits)) return name.is_bias ? row->bias : row->weight;

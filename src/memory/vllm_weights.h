@@ -29,10 +29,13 @@ struct VllmWeightSettings {
   const model::Quantization* quantization = nullptr;  // as the config declares it
   std::int64_t expert_width_step = 128;               // of four-bit floats; Hopper's kernels take 64
   std::optional<WeightFormat> linear_format = {};     // linear layers quantized while loading
+  bool has_encoders = true;                           // else --language-model-only
+  bool keeps_tables_in_host = false;                  // n-gram tables lie in the host's memory
 };
 
 struct VllmWeights {
   Bytes bytes;                       // of the stage's rank 0
+  Bytes in_host;                     // of n-gram tables, the rank's share that is not on its GPU
   bool is_exact = true;              // false: some weights are quantized, and engines lay them out anew
   std::vector<std::string> unknown;  // names of weights whose splitting is not known: counted whole
 };

@@ -268,6 +268,10 @@ Result<Plan> make_plan(const Request& request) {
   plan.engine = engine;
   plan.is_simple = request.is_simple;
   plan.findings = engine.findings;
+  // Not a number is in no range, and passes comparisons that only refuse.
+  if (const auto share = request.settings.memory_utilization; share && !(*share > 0 && *share <= 1))
+    return fail(ErrorCode::kUsage, "a share of " + std::to_string(*share) + " of the memory",
+                "--gpu-memory-utilization", "give a number above 0, at most 1");
   PLIMSOLL_TRY_VOID(check_kinds(request.targets, rules));
   std::vector<std::optional<Target>> targets(request.targets.begin(), request.targets.end());
   if (targets.empty()) targets.emplace_back();

@@ -52,8 +52,12 @@ Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& r
   if (question.model->quantization) settings.quantization = &*question.model->quantization;
   settings.linear_format = question.settings.quantization;
   if (is_hopper(question)) settings.expert_width_step = 64;
+  settings.has_encoders = !question.settings.is_language_only;
+  settings.keeps_tables_in_host = question.rules.engine == facts::EngineName::kVllm &&
+                                  memory::vllm_rules(question.engine_version).keeps_tables_in_host;
   const bool has_formula = spec.quantization.empty() || question.model->quantization;
   bool is_exact = true;
+  Bytes in_host;
   PLIMSOLL_TRY(const Bytes buffers, memory::vllm_buffers(spec, settings.dtype));
   for (settings.stage = 0; has_formula && settings.stage < ranks.pipeline; ++settings.stage) {
     const auto stage = stage_weights(question, settings);
@@ -64,9 +68,16 @@ Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& r
       break;
     }
     is_exact &= stage->is_exact;
+    in_host += stage->in_host;
     row.stage_weights.push_back(stage->bytes + buffers);
   }
   const std::int64_t gpus = std::int64_t{ranks.tensor} * ranks.pipeline;
+  if (!row.stage_weights.empty() && in_host > Bytes(0))
+    row.findings.push_back(
+        {"TABLE_IN_HOST", FindingLevel::kInfo, FindingKind::kCheckFailed, "config.json",
+         fmt::format("n-gram tables of {} bytes a rank lie in the host's memory, not on the GPU",
+                     with_commas(in_host.value)),
+         "the engine's --engram-config puts them on the GPU"});
   if (!row.stage_weights.empty()) {
     row.weights = *std::max_element(row.stage_weights.begin(), row.stage_weights.end());
     row.weights_basis = "formula";

@@ -47,6 +47,7 @@ class VllmQuestion {
         rules_(memory::vllm_rules(question.engine_version)) {}
 
   Result<Row> answer() {
+    PLIMSOLL_TRY_VOID(check_flags());
     PLIMSOLL_TRY_VOID(read_ranks());
     PLIMSOLL_TRY_VOID(read_cache());
     if (auto fault = layout_fault(spec(), ranks_))
@@ -77,6 +78,24 @@ class VllmQuestion {
     return impossible_row(question_, cache_name_,
                           {"TP_DIVISIBILITY", FindingLevel::kError, FindingKind::kCheckFailed,
                            "--tensor-parallel-size", error.message, error.fix});
+  }
+
+  // What the engine itself refuses, and what its plan does not know.
+  Status check_flags() const {
+    if (settings_.max_num_seqs && settings_.max_num_batched_tokens &&
+        *settings_.max_num_seqs > *settings_.max_num_batched_tokens)
+      return fail(ErrorCode::kUsage,
+                  fmt::format("a step of {} tokens cannot hold {} sequences",
+                              *settings_.max_num_batched_tokens, *settings_.max_num_seqs),
+                  "--max-num-batched-tokens", "give at least as many tokens as --max-num-seqs");
+    const std::string& dtype = settings_.dtype;
+    if (dtype == "float32" || dtype == "float")
+      return fail(ErrorCode::kUnsupported, "vLLM's memory is planned for 16 bit activations", "--dtype",
+                  "give auto, bfloat16 or float16");
+    if (dtype != "auto" && dtype != "half" && !dtype_from_config(dtype))
+      return fail(ErrorCode::kUsage, "\"" + dtype.substr(0, 60) + "\" is no type of activations", "--dtype",
+                  "give auto, bfloat16 or float16");
+    return {};
   }
 
   Status read_ranks() {
@@ -251,7 +270,9 @@ class VllmQuestion {
     if (row.fits)
       row.log_line = plan.message;
     else
-      row.engine_message = memory.refusal.empty() ? plan.message : memory.refusal;
+      row.engine_message = !memory.refusal.empty()       ? memory.refusal
+                           : settings_.longest_model_len ? memory::vllm_auto_refusal()
+                                                         : plan.message;
     finish_vllm_row(question_, memory, {ranks_, stages_, copies_}, row);
     if (question_.target && question_.target->gpu)
       if (auto fault = kernel_fault(spec(), *question_.target->gpu, cache_ != VllmCacheType::k16Bit)) {

@@ -226,14 +226,17 @@ void add_spread(const EngineStart& run, std::vector<Cause>& causes) {
        "look what else runs on that rank's GPU; the first rank also samples"});
 }
 
+/// Of parts that agree: where another does not, it is no answer.
 void add_rounding(const EngineStart& run, const std::vector<Delta>& deltas, std::vector<Cause>& causes) {
+  const bool agree =
+      std::all_of(deltas.begin(), deltas.end(), [](const Delta& delta) { return delta.within_error_bar; });
   for (const auto& [part, printed] :
        {std::pair<const char*, const std::optional<Printed>&>{"weights", run.weights_bytes},
         {"kv_cache", run.kv_cache_bytes}}) {
     const Delta* delta = find(deltas, part);
     if (!delta || !printed || *delta->difference_bytes == 0) continue;
     if (std::abs(*delta->difference_bytes) > printed->half_step) continue;
-    causes.push_back({"LOG_ROUNDING", 0.95, std::abs(*delta->difference_bytes),
+    causes.push_back({"LOG_ROUNDING", agree ? 0.95 : 0.1, std::abs(*delta->difference_bytes),
                       fmt::format("{} was printed as {}, which is within {} bytes of the plan", part,
                                   printed->text, with_commas(printed->half_step)),
                       "nothing: the log shows fewer digits than there are"});

@@ -92,7 +92,7 @@ constexpr LineRow kRows[] = {
     {kSized, nullptr, "",
       {{"Maximum concurrency for ", &S::max_model_len, kCount},
       {" tokens per request: ", &S::max_concurrency}}},
-    {kSized, "vllm", " padding layers", {{"Add ", &S::padding_layers, kCount}}},
+    {kAnywhere, "vllm", " padding layers", {{"Add ", &S::padding_layers, kCount}}},
     {kSummed, "vllm", "",
       {{"cache_config_info with initialization after num_gpu_blocks is"},
       {": ", &S::num_blocks, kCount, kSmallest}}},

@@ -11,7 +11,7 @@
 namespace plimsoll::verify {
 
 /// How far a start is when a line is printed.
-enum Phase { kNotKnown = 0, kConfigured, kLoading, kProfiled, kSized, kSummed };
+enum Phase { kNotKnown = 0, kConfigured, kLoading, kProfiled, kSized, kSummed, kAnywhere };
 
 /// Reads the line into `run` and returns its phase; kNotKnown, and `run` as it was, for other lines.
 Phase read_known_line(std::string_view line, EngineStart& run);

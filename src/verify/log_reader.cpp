@@ -50,6 +50,18 @@ std::string_view rank_of(std::string_view line) {
   return {};
 }
 
+/// "EngineCore_DP0" of "(EngineCore_DP0 pid=12) INFO ...": the process that prints, by the name that it has
+/// in the next start too. Ray's have one name for all, and are told apart by their numbers.
+std::string_view process_of(std::string_view line) {
+  const std::size_t begin = line.find('(');
+  const std::size_t end = line.find(" pid=", begin);
+  constexpr std::size_t kLongestName = 60;
+  if (begin == std::string_view::npos || end == std::string_view::npos || end - begin > kLongestName)
+    return rank_of(line);
+  if (line.substr(begin + 1).starts_with("Ray")) return rank_of(line);
+  return line.substr(begin + 1, end - begin - 1);
+}
+
 void note_rank(EngineStart& run, std::string_view line, const EngineStart& found) {
   const std::string_view tag = rank_of(line);
   if (tag.empty() || (run.ranks.size() >= kMostWorkers && !run.ranks.contains(std::string(tag)))) return;
@@ -70,19 +82,21 @@ bool says_ready(std::string_view line) {
 
 }  // namespace
 
-EngineStart& LogReader::run_at(int phase) {
-  // Ranks repeat a line of the same phase; an earlier phase after a later one is another start.
-  if (run_ && (phase < phase_ || run_->failed)) {
+EngineStart& LogReader::run_at(int phase, std::string_view process, bool is_opening) {
+  if (run_ && (run_->failed || is_opening || phase < phase_of(process))) {
     settle_engine(*run_);
     log_.runs.push_back(std::move(*run_));
     run_.reset();
+    phases_.clear();
+    phase_ = 0;
     if (log_.runs.size() > kMostRuns) log_.runs.erase(log_.runs.begin());
   }
   if (!run_) {
     run_.emplace();
     ++log_.num_runs;
   }
-  phase_ = phase;
+  phase_ = std::max(phase_, phase);
+  if (phases_.size() < kMostWorkers || phases_.contains(process)) phases_[std::string(process)] = phase;
   return *run_;
 }
 
@@ -93,7 +107,7 @@ void LogReader::take_line(std::string_view line) {
   if (read_refusal(line, found)) {
     // Python repeats the sentence in every traceback on the way up.
     if (run_ && run_->failed && contains(line, ".py:")) return;
-    EngineStart& run = run_at(std::max<int>(phase_, kProfiled));
+    EngineStart& run = run_at(std::max<int>(phase_, kProfiled), process_of(line), false);
     note_engine(run, line);
     read_refusal(line, run);
     return;
@@ -103,14 +117,18 @@ void LogReader::take_line(std::string_view line) {
   if (phase == kNotKnown) {
     if (run_ && says_ready(line)) run_->is_ready = true;
     if (!speaks_of_memory(line)) return;
-    if (!run_) run_at(0);
+    if (!run_) run_at(0, {}, false);
     if (run_->unread_lines.size() < kMostUnread)
       run_->unread_lines.emplace_back(line.substr(0, kUnreadLength));
     return;
   }
   // A version opens a start. What else is said of the settings comes early, and from several processes.
   const bool is_setting = phase == kConfigured && !found.version;
-  EngineStart& run = run_at(is_setting && phase_ < kSized ? phase_ : phase);
+  const std::string_view process = process_of(line);
+  const bool is_opening = found.version ? phase_ > kConfigured : is_setting && phase_ >= kSized;
+  const bool is_anywhere = !is_opening && (is_setting || phase == kAnywhere);
+  EngineStart& run =
+      run_at(is_anywhere ? phase_of(process) : std::min<int>(phase, kSummed), process, is_opening);
   read_known_line(line, run);
   if (const auto& bytes = found.kv_cache_bytes;
       bytes && (!run.most_kv_cache || bytes->value > run.most_kv_cache->value))
@@ -141,6 +159,7 @@ Log LogReader::finish() {
   }
   run_.reset();
   phase_ = 0;
+  phases_.clear();
   return std::exchange(log_, {});
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -76,11 +77,19 @@ class LogReader {
 
  private:
   void take_line(std::string_view line);
-  EngineStart& run_at(int phase);
+  /// How far the process has come in this start; 0 before its first line.
+  int phase_of(std::string_view process) const {
+    const auto own = phases_.find(process);
+    return own == phases_.end() ? 0 : own->second;
+  }
+  /// The start that a line belongs to. Ranks repeat a line of the same phase, and need not keep step; one
+  /// that prints an earlier phase after a later one of its own has started anew.
+  EngineStart& run_at(int phase, std::string_view process, bool is_opening);
 
   Log log_;
-  std::string line_;  // the line so far, cut at kLongestLine
-  int phase_ = 0;     // how far the current start has come: a step back is a new start
+  std::string line_;                                // the line so far, cut at kLongestLine
+  int phase_ = 0;                                   // how far the current start has come
+  std::map<std::string, int, std::less<>> phases_;  // of each process: a step back is a new start
   std::optional<EngineStart> run_;
 };
 

@@ -14,6 +14,7 @@ namespace plimsoll::verify {
 namespace {
 
 constexpr std::size_t kLongestValue = 300;
+constexpr int kMostRanks = 4096;  // as --tensor-parallel-size and its like take
 
 constexpr std::string_view kKeys[] = {"model",
                                       "dtype",
@@ -75,6 +76,7 @@ class Settings {
     const auto value = count(key);
     return value && *value <= 1'000'000'000 ? std::optional(static_cast<int>(*value)) : std::nullopt;
   }
+  int ranks(const char* key) const { return small(key).value_or(1); }
   std::optional<double> share(const char* key) const {
     const auto found = text(key);
     const double value = found ? std::strtod(found->c_str(), nullptr) : 0;
@@ -107,10 +109,10 @@ plan::Settings planned_settings(const Settings& log, const EngineStart& run) {
   plan::Settings settings;
   if (run.max_model_len) settings.max_model_len = run.max_model_len->value;
   settings.kv_cache_dtype = log.text("kv_cache_dtype").value_or("auto");
-  settings.tensor_parallel = log.small("tensor_parallel_size").value_or(1);
-  settings.pipeline_parallel = log.small("pipeline_parallel_size").value_or(1);
-  settings.data_parallel = log.small("data_parallel_size").value_or(1);
-  settings.decode_context_parallel = log.small("decode_context_parallel_size").value_or(1);
+  settings.tensor_parallel = log.ranks("tensor_parallel_size");
+  settings.pipeline_parallel = log.ranks("pipeline_parallel_size");
+  settings.data_parallel = log.ranks("data_parallel_size");
+  settings.decode_context_parallel = log.ranks("decode_context_parallel_size");
   settings.is_expert_parallel = log.flag("enable_expert_parallel").value_or(false);
   settings.is_eager = log.flag("enforce_eager").value_or(false);
   settings.prefix_caching = log.flag("enable_prefix_caching");
@@ -154,6 +156,10 @@ Result<Json> plan_from_log(const EngineStart& run) {
   if (!engine) return fail(missing("vLLM " + *run.version + " is no release", fix));
   PLIMSOLL_TRY(plan::Model model, plan::catalogue_model(*entry));
   if (auto other = other_weights(settings, model)) return fail(missing(*other, fix));
+  for (const char* key : {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
+                          "decode_context_parallel_size"})
+    if (settings.ranks(key) < 1 || settings.ranks(key) > kMostRanks)
+      return fail(missing(fmt::format("{} is {} in the log", key, settings.ranks(key)), fix));
 
   plan::Request request;
   request.engine = std::move(*engine);

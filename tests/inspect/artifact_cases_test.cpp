@@ -151,5 +151,17 @@ TEST(ArtifactCases, ExitClasses) {
   EXPECT_EQ(code("idx_wrong_shard"), ErrorCode::kNo);
 }
 
+// Headers alone do not tell of damaged values, and the report says that it did not look.
+TEST(ArtifactCases, HeadersAloneSaySo) {
+  const std::string path = testing::golden_path("artifacts/st_nan_weights");
+  const auto headers = inspect(path, {}), whole = inspect(path, {.is_deep = true});
+  ASSERT_TRUE(headers && whole);
+  EXPECT_EQ(headers->values_scanned, false);
+  EXPECT_EQ(to_json(*headers)["values_scanned"], Json(false));
+  EXPECT_NE(to_text(*headers).find("values of tensors were not scanned"), std::string::npos);
+  EXPECT_EQ(whole->values_scanned, true);
+  EXPECT_EQ(to_text(*whole).find("not scanned"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace plimsoll::inspect

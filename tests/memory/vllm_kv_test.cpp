@@ -229,7 +229,8 @@ TEST(VllmKv, NothingIsLeftForTheCache) {
 }
 
 TEST(VllmRules, TheNewestReleaseThatIsNoNewer) {
-  EXPECT_EQ(vllm_rules("0.32.0").minor, 31);
+  EXPECT_EQ(vllm_rules("0.28.5").minor, 28);
+  EXPECT_EQ(vllm_rules("0.32.9").minor, 32);
   EXPECT_EQ(vllm_rules("").minor, 33);
   EXPECT_EQ(vllm_rules("1.0").minor, 33);
   EXPECT_EQ(vllm_rules("0.27.1").patch, 0);

@@ -96,5 +96,35 @@ TEST(VllmWeights, TheWorkedCase) {
   EXPECT_EQ(three.error().code, ErrorCode::kNo);
 }
 
+// Qwen3.8 in bf16 by part: main part, n-gram table, prediction layer. The table of expected figures was
+// derived by others: its main part has 0.02 GiB more than the checkpoint's tensors add up to, and it shares
+// out the prediction layer's two KV heads over 8 ranks, where the engine copies them.
+TEST(VllmWeights, NgramTablesApart) {
+  const auto config = read_json_file(testing::golden_path("qwen38/config.json"));
+  const auto expected = read_json_file(testing::golden_path("qwen38/expected.json"));
+  ASSERT_TRUE(config && expected);
+  const auto spec = model::read_spec(*config, "qwen38");
+  ASSERT_TRUE(spec);
+  const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value) / static_cast<double>(kGiB); };
+  for (const int ranks : {1, 2, 4, 8}) {
+    SCOPED_TRACE(ranks);
+    VllmWeightSettings settings;
+    settings.tensor_parallel = ranks;
+    settings.keeps_tables_in_host = true;
+    const auto main = vllm_weights(*spec, settings);
+    settings.has_prediction_layers = true;
+    const auto with_drafts = vllm_weights(*spec, settings);
+    settings.has_prediction_layers = settings.keeps_tables_in_host = false;
+    const auto on_gpu = vllm_weights(*spec, settings);
+    ASSERT_TRUE(main && with_drafts && on_gpu);
+    EXPECT_TRUE(main->unknown.empty()) << main->unknown.front();
+    const Json& row = (*expected)["weights_per_rank_derived"]["table"]["bf16_tp" + std::to_string(ranks)];
+    EXPECT_NEAR(gib(main->bytes), *row["main_without_table_GiB"].as_double(), 0.023);
+    EXPECT_NEAR(gib(main->in_host), *row["ngram_table_GiB"].as_double(), 0.00501);
+    EXPECT_NEAR(gib(with_drafts->bytes - main->bytes), *row["mtp_GiB"].as_double(), 0.0065);
+    EXPECT_EQ(on_gpu->bytes, main->bytes + main->in_host);
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll::memory

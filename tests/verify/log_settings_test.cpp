@@ -119,5 +119,46 @@ TEST(LogSettings, ARefusalSettlesAStart) {
   EXPECT_TRUE(reader.has_settled());
 }
 
+TEST(LogSettings, RanksThatCannotBeAreNotPlanned) {
+  for (const char* ranks : {"tensor_parallel_size=0", "tensor_parallel_size=1000000000"}) {
+    std::string text = start(kLlama);
+    text.replace(text.find("tensor_parallel_size=1"), std::string("tensor_parallel_size=1").size(), ranks);
+    const Report report = report_of(text);
+    EXPECT_FALSE(report.from_log.value().plan) << ranks;
+    EXPECT_NE(report.from_log->missing.find("tensor_parallel_size"), std::string::npos);
+  }
+}
+
+// Engines of one start that do not keep step, padding that is told before the profile: still one start.
+TEST(LogSettings, OneStartOfSeveralProcesses) {
+  LogReader reader;
+  reader.feed(
+      "(EngineCore_DP0 pid=1) INFO Initializing a V1 LLM engine (v0.19.0) with config: max_seq_len=8192\n"
+      "(EngineCore_DP1 pid=2) INFO Initializing a V1 LLM engine (v0.19.0) with config: max_seq_len=8192\n"
+      "(EngineCore_DP0 pid=1) INFO Model loading took 15.00 GiB memory and 3.1 seconds\n"
+      "(EngineCore_DP0 pid=1) INFO Add 4 padding layers, may waste at most 6.67% KV cache memory\n"
+      "(EngineCore_DP0 pid=1) INFO Available KV cache memory: 40.00 GiB\n"
+      "(EngineCore_DP0 pid=1) INFO GPU KV cache size: 327,680 tokens\n"
+      "(EngineCore_DP1 pid=2) INFO Model loading took 15.00 GiB memory and 3.1 seconds\n"
+      "(EngineCore_DP1 pid=2) INFO Available KV cache memory: 56.34 GiB\n"
+      "(EngineCore_DP1 pid=2) INFO GPU KV cache size: 461,536 tokens\n");
+  const Log log = reader.finish();
+  ASSERT_EQ(log.num_runs, 1);
+  EXPECT_EQ(log.runs[0].kv_cache_bytes->text, "40.00 GiB");
+  EXPECT_EQ(log.runs[0].kv_tokens->value, 327'680);
+  EXPECT_EQ(log.runs[0].padding_layers->value, 4);
+}
+
+TEST(LogSettings, TheSameProcessesAgainAreAnotherStart) {
+  const std::string once =
+      "(EngineCore_DP0 pid=1) INFO Model loading took 15.00 GiB memory and 3.1 seconds\n"
+      "(EngineCore_DP0 pid=1) INFO Available KV cache memory: 40.00 GiB\n";
+  LogReader reader;
+  reader.feed(once + once);
+  EXPECT_EQ(reader.finish().num_runs, 2);
+  reader.feed("vLLM API server version 0.19.0\n" + once + "vLLM API server version 0.19.0\n");
+  EXPECT_EQ(reader.finish().num_runs, 2);
+}
+
 }  // namespace
 }  // namespace plimsoll::verify

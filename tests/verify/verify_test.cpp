@@ -121,8 +121,8 @@ TEST(Verify, CausesComeByLikelihood) {
       "CPU KV cache size: 8,192 tokens, Maximum concurrency for 4,096 tokens per request: 2.00x\n",
       limited_by(plan_of(1000, 8192), "memory"));
   ASSERT_EQ(report.causes.size(), 2U);
-  EXPECT_EQ(report.causes[0].id, "LOG_ROUNDING");
-  EXPECT_EQ(report.causes[1].id, "SETTING_DIFFERS");  // and no OTHER_PROCESS beside it
+  EXPECT_EQ(report.causes[0].id, "SETTING_DIFFERS");  // and no OTHER_PROCESS beside it
+  EXPECT_EQ(report.causes[1].id, "LOG_ROUNDING");     // of the weights, which agree
   EXPECT_GT(report.causes[0].likelihood, report.causes[1].likelihood);
 }
 
