@@ -203,7 +203,7 @@ class RankWeights {
     using enum model::WeightGroup;
     if (weight.group == kNorm || weight.group == kRouter) return Split::kWhole;
     if (is_ngram_table(weight)) return Split::kEven;
-    if (weight.group == kEncoder) {
+    if (weight.group == kEncoder && !settings_.quantization) {
       // Small beside the decoder; whether its layers are shared out hangs on the model's class and a flag.
       total_.is_exact = false;
       return Split::kWhole;
