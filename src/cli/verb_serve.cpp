@@ -49,7 +49,7 @@ int measure(const Flags& flags, const serve::LoadOptions& load) {
     text = dump_pretty(serve::to_json(*measured, flags.model));
   } else {
     for (const auto& one : *measured)
-      text += with_commas(one.tokens.value) + " tokens occupy " + with_commas(one.resident.value) +
+      text += with_commas(one.tokens.value) + " tokens occupy " + with_commas(one.resident().value) +
               " bytes of the KV pool\n";
   }
   const auto written = write_output(flags.common, text);

@@ -71,6 +71,15 @@ struct TokenLogprob {
 enum class FinishReason { kStop, kLength, kCancelled, kError };
 std::string_view to_string(FinishReason reason);  // stop length abort error
 
+/// One prompt and what is wanted of it.
+struct Submission {
+  std::vector<TokenId> prompt;
+  std::vector<SamplingParams> choices;  // one answer each; the prompt is computed once for all
+  int priority = 0;                     // lower runs earlier
+  std::string user;                     // those of equal priority take turns
+  std::string cache_salt;               // prefixes are reused only among requests with the same one
+};
+
 /// What one step brought for one request.
 struct Output {
   RequestId request = 0;
@@ -81,7 +90,7 @@ struct Output {
   std::vector<std::optional<TokenLogprob>> prompt_logprobs;  // once, when asked; the first entry is empty
   std::optional<FinishReason> finish;
   std::optional<TokenId> stop_token;      // the token that ended it, when kStop
-  std::int64_t cached_prompt_tokens = 0;  // of the prompt, found in the prefix cache
+  std::int64_t cached_prompt_tokens = 0;  // of the prompt, found in the prefix cache; with the first token
   std::string error;                      // kError: why
 };
 
@@ -92,7 +101,7 @@ struct MemoryReport {
   Bytes kv_bytes_per_token;
   Blocks num_blocks;
   int block_size = 0;
-  Tokens kv_tokens;  // num_blocks * block_size
+  Tokens kv_tokens;  // see memory::EmbeddedPlan
   Bytes workspace;   // activation, logits and scratch buffers, as allocated
   Tokens max_model_len;
   double max_concurrency = 0;  // requests of max_model_len, each in whole blocks
@@ -102,11 +111,23 @@ struct MemoryReport {
 /// Queue, blocks and prefix cache, as the scheduler counts them.
 using EngineStats = schedule::Stats;
 
+/// What layers of one kind hold of a sequence.
+struct ResidentKv {
+  std::optional<std::int64_t> window_tokens;  // nothing: all tokens are kept
+  Bytes bytes;
+};
+
 /// Bytes that become resident in a pool of its own when keys and values of `length` tokens are written where
-/// a sequence of that length has them: read from the page tables (mincore), not computed. No weights are
-/// needed. Errors: those of the layout (KvPool::create), kUnsupported for what the engine does not compute.
-Result<Bytes> measure_resident_kv(const model::ModelSpec& spec, ComputeMode mode, int block_size,
-                                  Tokens length);
+/// a sequence of that length has them, kind by kind: read from the page tables (mincore), not computed. No
+/// weights are needed. `block_size` is the most tokens per block; a smaller one is taken so that no part of a
+/// block is counted that the sequence does not fill. Errors: those of the layout (lay_out_cache,
+/// KvPool::create), kUnsupported for what the engine does not compute.
+struct ResidentKvReport {
+  int block_size = 0;
+  std::vector<ResidentKv> kinds;
+};
+Result<ResidentKvReport> measure_resident_kv(const model::ModelSpec& spec, ComputeMode mode, int block_size,
+                                             Tokens length);
 
 class Engine {
  public:
@@ -123,12 +144,11 @@ class Engine {
   virtual EngineStats stats() const = 0;
   virtual std::int64_t vocab_size() const = 0;
 
-  /// Queues a request. `priority`: lower runs earlier.
-  /// Errors: kUsage for an empty prompt, ids outside the vocabulary, or a prompt that leaves no room for one
-  /// token within
-  ///         max_model_len ("maximum context length is N tokens"); kNo when it can never fit the pool.
-  virtual Result<RequestId> add(std::vector<TokenId> prompt, const SamplingParams& params, int priority = 0,
-                                std::string cache_salt = {}) = 0;
+  /// Queues one request per choice and returns the first one's id; the others' follow it.
+  /// Errors: kUsage for no choice, an empty prompt, ids outside the vocabulary, or a prompt that leaves no
+  /// room for one token within max_model_len ("maximum context length is N tokens"); kNo when it can never
+  /// fit the pool.
+  virtual Result<RequestId> add(Submission submission) = 0;
   /// Frees the request's blocks at once; its next and last output has finish kCancelled. Unknown ids are
   /// ignored.
   virtual void cancel(RequestId request) = 0;

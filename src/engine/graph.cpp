@@ -30,7 +30,7 @@ struct Graph::Product {
   std::int64_t chunks() const { return (matrix->rows + kRowsPerChunk - 1) / kRowsPerChunk; }
 };
 
-Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool, int block_size,
+Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool,
              const memory::Workspace& workspace, ThreadPool& team)
     : spec_(spec),
       weights_(std::move(weights)),
@@ -38,7 +38,7 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope,
       pool_(pool),
       kernels_(kernels::select()),
       team_(team),
-      block_size_(block_size) {
+      block_size_(pool.block_size()) {
   for (const auto& layer : spec_.layers) {
     const auto& attention = attention_of(layer);
     query_stride_ = std::max(query_stride_, std::int64_t{attention.q_heads} * attention.head_dim);
@@ -139,7 +139,8 @@ void Graph::rotate_and_store(const Row& row, std::int64_t r, int layer) {
     kernels::rope(key, attention.kv_heads, attention.head_dim, spec_.rope.rotary_dim, spec_.rope.interleaved,
                   cosines, sines);
   }
-  const std::int64_t block = row.blocks[static_cast<std::size_t>(row.position / block_size_)];
+  const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
+  const std::int64_t block = blocks[static_cast<std::size_t>(row.position / block_size_)];
   const std::int64_t slot = row.position % block_size_ * dim;
   for (int head = 0; head < attention.kv_heads; ++head) {
     std::byte* keys = pool_.keys(block, layer, head);
@@ -165,12 +166,13 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
   const bool is_f32 = pool_.dtype() == DType::kF32;
   const std::int64_t first =
       attention.window_tokens ? std::max<std::int64_t>(0, row.position + 1 - *attention.window_tokens) : 0;
+  const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
   float* scores = scores_.data() + thread * score_stride_;
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     const float* query = query_.data() + r * query_stride_ + head * dim;
     for (std::int64_t position = first; position <= row.position; ++position) {
       const std::byte* keys =
-          pool_.keys(row.blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
+          pool_.keys(blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
       const std::int64_t slot = position % block_size_ * dim;
       const float product =
           is_f32 ? kernels_.dot_f32(query, reinterpret_cast<const float*>(keys) + slot, dim)
@@ -182,7 +184,7 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
     std::fill(out, out + dim, 0.0F);
     for (std::int64_t position = first; position <= row.position; ++position) {
       const std::byte* values =
-          pool_.values(row.blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
+          pool_.values(blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
       const std::int64_t slot = position % block_size_ * dim;
       const float probability = scores[position - first];
       if (is_f32)

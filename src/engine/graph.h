@@ -23,13 +23,13 @@ namespace plimsoll::engine {
 struct Row {
   std::int32_t token = 0;
   std::int64_t position = 0;
-  std::span<const std::int32_t> blocks;  // the sequence's block table
+  std::span<const std::span<const std::int32_t>> tables;  // [groups]: the sequence's block tables
 };
 
 class Graph {
  public:
   /// `workspace` gives the size of every buffer: what was planned is what is allocated.
-  Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool, int block_size,
+  Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool,
         const memory::Workspace& workspace, ThreadPool& team);
 
   /// Computes all rows (at most max_rows): writes their keys and values and leaves the final hidden state of

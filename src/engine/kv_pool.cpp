@@ -14,21 +14,21 @@
 
 namespace plimsoll::engine {
 
-Result<KvPool> KvPool::create(const model::ModelSpec& spec, DType cache_dtype, Blocks num_blocks,
-                              int block_size) {
+Result<KvPool> KvPool::create(const model::ModelSpec& spec, const memory::EmbeddedCache& cache,
+                              Blocks num_blocks) {
   KvPool pool;
-  pool.dtype_ = cache_dtype;
-  pool.block_size_ = block_size;
-  for (const auto& layer : spec.layers) {
-    LayerLayout layout;
-    layout.offset_bytes = pool.block_bytes_;
-    PLIMSOLL_TRY(const Bytes per_token, memory::kv_layer_bytes_per_token(layer, cache_dtype));
-    if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) {
-      layout.values_offset_bytes = per_token.value / 2 * block_size;
+  pool.dtype_ = cache.dtype;
+  pool.block_size_ = cache.block_size;
+  pool.block_bytes_ = cache.bytes_per_block.value;
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    LayerLayout layout{.group = cache.places[i].group, .offset_bytes = cache.places[i].offset_bytes};
+    PLIMSOLL_TRY(const Bytes per_token, memory::kv_layer_bytes_per_token(spec.layers[i], cache.dtype));
+    if (const auto* attention = std::get_if<model::Attention>(&spec.layers[i].mixer)) {
+      layout.values_offset_bytes = per_token.value / 2 * cache.block_size;
       layout.kv_heads = attention->kv_heads;
       layout.head_bytes = layout.values_offset_bytes / attention->kv_heads;
     }
-    pool.block_bytes_ += per_token.value * block_size;
+    pool.layers_bytes_ += per_token.value * cache.block_size;
     pool.layers_.push_back(layout);
   }
   const auto size = checked_product(pool.block_bytes_, num_blocks.value);
@@ -56,6 +56,7 @@ KvPool& KvPool::operator=(KvPool&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(block_bytes_, other.block_bytes_);
+  std::swap(layers_bytes_, other.layers_bytes_);
   std::swap(block_size_, other.block_size_);
   std::swap(layers_, other.layers_);
   return *this;
@@ -74,9 +75,14 @@ std::byte* KvPool::values(std::int64_t block, int layer, int kv_head) const {
   return keys(block, layer, kv_head) + layers_[static_cast<std::size_t>(layer)].values_offset_bytes;
 }
 
-void KvPool::touch(std::int64_t block, std::int64_t slot) const {
+void KvPool::copy(std::int64_t from, std::int64_t to) const {
+  std::memcpy(data_ + to * block_bytes_, data_ + from * block_bytes_, static_cast<std::size_t>(block_bytes_));
+}
+
+void KvPool::touch(int group, std::int64_t block, std::int64_t slot) const {
   for (int layer = 0; layer < static_cast<int>(layers_.size()); ++layer) {
     const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
+    if (layout.group != group) continue;
     const std::int64_t token_bytes = layout.head_bytes / block_size_;
     for (int head = 0; head < layout.kv_heads; ++head) {
       std::memset(keys(block, layer, head) + slot * token_bytes, 0, static_cast<std::size_t>(token_bytes));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where do keys and values lie? One reserved region cut into blocks of block_size tokens of all layers; the
-// system gives it memory page by page as tokens are written, so what is resident is what is stored. Owns its
-// mapping.
+// Where do keys and values lie? One reserved region cut into equal blocks, each of block_size tokens of one
+// cache group's layers; the system gives it memory page by page as tokens are written, so what is resident is
+// what is stored. Owns its mapping.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,17 @@
 #include "base/dtype.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "memory/embedded_cache.h"
 #include "model/model.h"
 
 namespace plimsoll::engine {
 
 class KvPool {
  public:
-  /// Reserves num_blocks * block_size * kv_bytes_per_token of address space; nothing is touched.
+  /// Reserves num_blocks * bytes_per_block of address space; nothing is touched.
   /// Errors: kNo when the system refuses the reservation.
-  static Result<KvPool> create(const model::ModelSpec& spec, DType cache_dtype, Blocks num_blocks,
-                               int block_size);
+  static Result<KvPool> create(const model::ModelSpec& spec, const memory::EmbeddedCache& cache,
+                               Blocks num_blocks);
 
   KvPool() = default;
   KvPool(KvPool&& other) noexcept;
@@ -28,23 +29,30 @@ class KvPool {
   ~KvPool();
 
   DType dtype() const { return dtype_; }
+  int block_size() const { return block_size_; }  // tokens
   Bytes bytes() const { return Bytes(static_cast<std::int64_t>(size_)); }
-  Bytes bytes_per_block() const { return Bytes(block_bytes_); }
+  /// Of all layers, before any window has slid.
+  Bytes bytes_per_token() const { return Bytes(layers_bytes_ / block_size_); }
 
-  /// First key of one head of one layer in a block; keys of the block's tokens follow each other:
-  /// [block_size, head_dim].
+  /// In whose block table a layer's blocks are.
+  int group_of(int layer) const { return layers_[static_cast<std::size_t>(layer)].group; }
+  /// First key of one head of one layer in a block of the layer's group; keys of the block's tokens follow
+  /// each other: [block_size, head_dim].
   std::byte* keys(std::int64_t block, int layer, int kv_head) const;
   std::byte* values(std::int64_t block, int layer, int kv_head) const;
 
-  /// Writes zeros where one token of a sequence has its keys and values, in all layers. `slot`: within the
-  /// block.
-  void touch(std::int64_t block, std::int64_t slot) const;
+  /// A whole block, whatever its group keeps in it.
+  void copy(std::int64_t from, std::int64_t to) const;
+  /// Writes zeros where one token of a sequence has its keys and values, in all layers of a group. `slot`:
+  /// within the block.
+  void touch(int group, std::int64_t block, std::int64_t slot) const;
 
   /// Bytes of the region that have pages behind them, as the kernel's page tables say (mincore).
   Bytes resident_bytes() const;
 
  private:
   struct LayerLayout {
+    int group = 0;
     std::int64_t offset_bytes = 0;  // from the start of a block
     int kv_heads = 0;
     std::int64_t head_bytes = 0;           // block_size * head_dim elements
@@ -55,6 +63,7 @@ class KvPool {
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::int64_t block_bytes_ = 0;
+  std::int64_t layers_bytes_ = 0;  // of block_size tokens in all layers, without what groups leave unused
   int block_size_ = 0;
   std::vector<LayerLayout> layers_;
 };

@@ -20,12 +20,13 @@ struct Division {
   Bytes weights;
   std::optional<Bytes> available;
   std::optional<Bytes> budget;  // absent when nothing is known of the machine
-  Bytes kv_bytes_per_token;
-  Bytes bytes_per_block;
+  EmbeddedCache cache;
   std::int64_t length = 0;  // the longest request asked for
 
   bool pool_is_given() const { return options.num_blocks || options.kv_cache_bytes; }
-  std::int64_t blocks_for(std::int64_t tokens) const { return divided_up(tokens, options.block_size); }
+  std::int64_t blocks_for(std::int64_t tokens) const {
+    return cache.blocks_for(tokens, options.max_num_batched_tokens);
+  }
 
   Result<Workspace> workspace(std::int64_t tokens) const {
     EmbeddedOptions with_length = options;
@@ -129,20 +130,16 @@ Result<Division> prepare(const model::ModelSpec& spec, Bytes weights, const Embe
   PLIMSOLL_TRY_VOID(check(options));
   PLIMSOLL_TRY_VOID(check_embedded(spec));
   const EngineRules rules = rules_for({});
-  Division division{spec, options, rules, weights, available, {}, {}, {}, 0};
+  Division division{spec, options, rules, weights, available, {}, {}, 0};
   PLIMSOLL_TRY(division.length, length_of(spec, options));
-  PLIMSOLL_TRY(division.kv_bytes_per_token, kv_bytes_per_token(spec, embedded_kv_dtype(options.compute)));
-  if (division.kv_bytes_per_token.value < 1)
-    return fail(ErrorCode::kUnsupported, "no layer of this model keeps keys and values", "config.json",
-                "serve it with another engine");
-  const auto block = checked_product(division.kv_bytes_per_token.value, options.block_size);
-  const auto request = block ? checked_product(*block, division.blocks_for(division.length)) : std::nullopt;
+  PLIMSOLL_TRY(division.cache, lay_out_cache(spec, embedded_kv_dtype(options.compute), options.block_size));
+  const std::int64_t block = division.cache.bytes_per_block.value;
+  const auto request = checked_product(block, division.blocks_for(division.length));
   const auto demand = request ? checked_product(*request, std::max(1, options.max_num_seqs)) : std::nullopt;
-  const auto given = block && options.num_blocks ? checked_product(*block, *options.num_blocks) : block;
+  const auto given = checked_product(block, options.num_blocks.value_or(1));
   if (!demand || !given)
     return fail(ErrorCode::kUsage, "a KV cache of this size does not fit 63 bits",
                 "--max-model-len, --max-num-seqs, --num-gpu-blocks-override", "ask for less");
-  division.bytes_per_block = Bytes(*block);
   if (available) {
     const double share = options.memory_utilization.value_or(rules.memory_utilization);
     division.budget = Bytes(static_cast<std::int64_t>(static_cast<double>(available->value) * share));
@@ -162,12 +159,13 @@ struct Pool {
 
 Pool pool_for(const Division& d, const Workspace& space, std::int64_t length) {
   if (d.options.num_blocks) return {*d.options.num_blocks, PoolSource::kFlag};
-  if (d.options.kv_cache_bytes) return {*d.options.kv_cache_bytes / d.bytes_per_block, PoolSource::kFlag};
-  Pool pool{std::max<std::int64_t>(0, d.left_for_pool(space).value) / d.bytes_per_block.value,
+  if (d.options.kv_cache_bytes)
+    return {*d.options.kv_cache_bytes / d.cache.bytes_per_block, PoolSource::kFlag};
+  Pool pool{std::max<std::int64_t>(0, d.left_for_pool(space).value) / d.cache.bytes_per_block.value,
             PoolSource::kAvailableMemory};
   const std::int64_t of_request = d.blocks_for(length);
   const std::int64_t demand = of_request * std::max(1, d.options.max_num_seqs);
-  const std::int64_t limit = std::max(d.rules.default_pool_limit / d.bytes_per_block, of_request);
+  const std::int64_t limit = std::max(d.rules.default_pool_limit / d.cache.bytes_per_block, of_request);
   if (demand < pool.blocks) pool = {demand, PoolSource::kDemand};
   if (limit < pool.blocks) pool = {limit, PoolSource::kDefaultLimit};
   return pool;
@@ -182,8 +180,10 @@ Result<std::optional<Tokens>> longest_of(const Division& d) {
   PLIMSOLL_TRY(const Workspace least, d.workspace(1));
   std::int64_t low = 0;
   std::int64_t high = pool_for(d, least, d.length).blocks;
-  if (!d.pool_is_given()) high = std::max<std::int64_t>(0, d.left_for_pool(least) / d.bytes_per_block);
+  if (!d.pool_is_given()) high = std::max<std::int64_t>(0, d.left_for_pool(least) / d.cache.bytes_per_block);
   high = checked_product(high, d.options.block_size).value_or(INT64_MAX);
+  // A window that has slid takes no more blocks, however long the sequence.
+  if (!d.cache.is_growing() && high > 0) high = std::max(d.length, d.spec.context_tokens());
   if (d.spec.context_tokens() > 0) high = std::min(high, d.spec.context_tokens());
   while (low < high) {
     const std::int64_t middle = low + (high - low + 1) / 2;
@@ -197,7 +197,7 @@ Result<std::optional<Tokens>> longest_of(const Division& d) {
 
 std::string refusal(const Division& d, const EmbeddedAnswer& answer) {
   const EmbeddedPlan& plan = answer.plan;
-  if (plan.kv_tokens >= plan.max_model_len)  // the given pool itself is too much for the machine
+  if (answer.holds_one_request())  // the given pool itself is too much for the machine
     return fmt::format(
         "The KV cache of {} that was asked for, beside {} of weights, {} of buffers and {} for the process, "
         "needs "
@@ -210,7 +210,7 @@ std::string refusal(const Division& d, const EmbeddedAnswer& answer) {
         "no "
         "room for one block of {} bytes in {}.",
         as_gib(plan.weights), as_gib(plan.workspace), as_gib(plan.process_base),
-        with_commas(plan.bytes_per_block.value),
+        with_commas(plan.cache.bytes_per_block.value),
         d.options.kv_cache_bytes ? "the " + as_gib(*d.options.kv_cache_bytes) + " given for the cache"
                                  : "the " + as_gib(answer.budget) + " that may be used");
   return fmt::format(
@@ -227,7 +227,7 @@ std::string refusal(const Division& d, const EmbeddedAnswer& answer) {
 EmbeddedPlan laid_out(const Division& d, const Workspace& space, const Pool& pool, std::int64_t length) {
   EmbeddedPlan plan;
   plan.weights = d.weights;
-  plan.kv_cache = d.bytes_per_block * pool.blocks;
+  plan.kv_cache = d.cache.bytes_per_block * pool.blocks;
   plan.workspace = space.total();
   plan.process_base = d.rules.process_base;
   // Saturates: a pool that was asked for may be larger than any memory.
@@ -236,13 +236,13 @@ EmbeddedPlan laid_out(const Division& d, const Workspace& space, const Pool& poo
     peak = checked_sum(peak, part.value).value_or(INT64_MAX);
   plan.peak = Bytes(peak);
   plan.num_blocks = Blocks(pool.blocks);
-  plan.block_size = d.options.block_size;
-  plan.kv_dtype = embedded_kv_dtype(d.options.compute);
-  plan.kv_bytes_per_token = d.kv_bytes_per_token;
-  plan.bytes_per_block = d.bytes_per_block;
-  plan.kv_tokens = Tokens(pool.blocks * d.options.block_size);
+  plan.cache = d.cache;
   plan.max_model_len = Tokens(length);
   plan.max_concurrency = static_cast<double>(pool.blocks) / static_cast<double>(d.blocks_for(length));
+  const bool is_one_table = d.cache.groups.size() == 1 && d.cache.is_growing();
+  plan.kv_tokens =
+      is_one_table ? Tokens(pool.blocks * d.options.block_size)
+                   : Tokens(static_cast<std::int64_t>(plan.max_concurrency * static_cast<double>(length)));
   return plan;
 }
 
@@ -273,13 +273,13 @@ Result<EmbeddedAnswer> size_embedded(const model::ModelSpec& spec, Bytes stored_
   answer.budget = division.budget.value_or(Bytes(0));
   answer.available_kv_cache =
       division.pool_is_given() ? answer.plan.kv_cache : division.left_for_pool(answer.workspace);
-  answer.required_kv_cache = division.bytes_per_block * division.blocks_for(length);
+  answer.required_kv_cache = division.cache.bytes_per_block * division.blocks_for(length);
   // A pool that was given is held to all that is free, not to a share of it: whoever names it takes the rest
   // on.
   constexpr Bytes kBeyondCounting(INT64_MAX);  // where a saturated sum ends
   const bool is_within_memory = !division.pool_is_given() || (available ? answer.plan.peak <= *available
                                                                         : answer.plan.peak < kBeyondCounting);
-  answer.fits = is_within_memory && answer.plan.kv_tokens >= answer.plan.max_model_len;
+  answer.fits = is_within_memory && answer.holds_one_request();
   if (!answer.fits) answer.message = refusal(division, answer);
   return answer;
 }
@@ -288,7 +288,7 @@ Result<EmbeddedPlan> plan_embedded(const model::ModelSpec& spec, Bytes stored_we
                                    const EmbeddedOptions& options, std::optional<Bytes> available) {
   PLIMSOLL_TRY(EmbeddedAnswer answer, size_embedded(spec, stored_weights, options, available));
   if (answer.fits) return answer.plan;
-  if (options.kv_cache_bytes && answer.plan.kv_tokens < answer.plan.max_model_len)
+  if (options.kv_cache_bytes && !answer.holds_one_request())
     return fail(
         ErrorCode::kNo, answer.message, "--kv-cache-memory-bytes",
         fmt::format("give at least {} bytes, or a smaller --max-model-len", answer.required_kv_cache.value));

@@ -10,6 +10,7 @@
 #include "base/dtype.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "memory/embedded_cache.h"
 #include "memory/engine_rules.h"
 #include "model/model.h"
 
@@ -71,18 +72,16 @@ struct Workspace {
 
 /// Buffers for these options; max_model_len defaults to the model's context, as in plan_embedded.
 /// Errors: kUsage for options that make no sense; kMalformed when a size does not fit 63 bits.
-/// Source: docs/formulas/embedded_engine.md, section 2.
+/// Source: docs/formulas/embedded_engine.md, section 3.
 Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const EmbeddedOptions& options);
 
 struct EmbeddedPlan {
   Bytes weights, kv_cache, workspace, process_base;
   Bytes peak;  // their sum: what the process holds when every block has been touched
   Blocks num_blocks;
-  int block_size = 0;
-  DType kv_dtype = DType::kBF16;
-  Bytes kv_bytes_per_token;
-  Bytes bytes_per_block;  // block_size tokens of all layers
-  Tokens kv_tokens;       // num_blocks * block_size
+  EmbeddedCache cache;  // what a block is
+  Tokens kv_tokens;     // num_blocks * block_size; with several groups, or one that slides: what requests of
+                        // max_model_len have in it
   Tokens max_model_len;
   double max_concurrency = 0;  // requests of max_model_len, each in whole blocks
 };
@@ -109,6 +108,8 @@ struct EmbeddedAnswer {
   Bytes required_kv_cache;        // one request of max_model_len in whole blocks
   std::optional<Tokens> longest;  // longest request that would fit; absent when not even one block does
   std::string message;            // why it does not fit; empty when it does
+
+  bool holds_one_request() const { return plan.kv_cache >= required_kv_cache; }
 };
 
 /// Divides the memory; see EmbeddedAnswer for what comes back when it does not fit.

@@ -146,7 +146,7 @@ void add_basis(const Question& question, const EmbeddedAnswer& answer, Row& row)
 std::optional<Bytes> larger_pool(const Question& question, const EmbeddedAnswer& answer) {
   if (answer.pool_source != PoolSource::kDefaultLimit || !answer.fits) return std::nullopt;
   const int sequences = question.settings.max_num_seqs.value_or(memory::EmbeddedOptions{}.max_num_seqs);
-  const Bytes block = answer.plan.bytes_per_block;
+  const Bytes block = answer.plan.cache.bytes_per_block;
   return std::min(block * (answer.available_kv_cache / block), answer.required_kv_cache * sequences);
 }
 
@@ -161,6 +161,21 @@ void add_command(const Question& question, const EmbeddedAnswer& answer, Embedde
                           question.model->source,
                           "there are no weight files here, so nothing can be served yet",
                           "give the folder or the .gguf file with the weights as MODEL"});
+}
+
+std::vector<memory::VllmGroup> groups_of(const memory::EmbeddedCache& cache, Tokens length, int chunk) {
+  std::vector<memory::VllmGroup> groups;
+  for (std::size_t i = 0; i < cache.groups.size(); ++i) {
+    const auto in_group = [&](const auto& place) { return place.group == static_cast<int>(i); };
+    memory::VllmGroup group;
+    group.kind = cache.window_of(i) ? memory::VllmKind::kSlidingWindow : memory::VllmKind::kFull;
+    group.num_layers = std::ranges::count_if(cache.places, in_group);
+    group.block_size = cache.block_size;
+    group.page = Bytes(cache.bytes_per_block.value / group.num_layers);
+    group.blocks_per_request = cache.blocks_for(i, length.value, chunk);
+    groups.push_back(group);
+  }
+  return groups;
 }
 
 }  // namespace
@@ -178,24 +193,26 @@ Result<Row> make_embedded_row(const Question& question) {
   PLIMSOLL_TRY(row.weights, weights_of(question, row));
   std::optional<Bytes> available;
   if (question.target) available = question.target->available.value_or(question.target->memory);
+  const memory::EmbeddedOptions options = options_of(question, compute);
   PLIMSOLL_TRY(const EmbeddedAnswer answer,
-               memory::size_embedded(model.spec, row.weights, options_of(question, compute), available));
+               memory::size_embedded(model.spec, row.weights, options, available));
 
   const memory::EmbeddedPlan& plan = answer.plan;
   row.model = model.source;
   row.title = model.title;
   row.target = question.target;
-  row.kv_cache_dtype = std::string(name(plan.kv_dtype));
+  row.kv_cache_dtype = std::string(name(plan.cache.dtype));
   row.fits = answer.fits;
   row.total_weights = row.weights;
   if (available) row.budget = answer.budget;
   row.kv_cache = answer.fits ? plan.kv_cache : std::max(Bytes(0), answer.available_kv_cache);
   row.total_kv_cache = row.kv_cache;
   row.required_kv_cache = answer.required_kv_cache;
-  row.kv_bytes_per_token = plan.kv_bytes_per_token;
-  row.bytes_per_block = plan.bytes_per_block;
-  row.block_size = plan.block_size;
+  row.kv_bytes_per_token = plan.cache.bytes_per_token;
+  row.bytes_per_block = plan.cache.bytes_per_block;
+  row.block_size = plan.cache.block_size;
   row.num_layers = static_cast<std::int64_t>(model.spec.layers.size());
+  row.groups = groups_of(plan.cache, plan.max_model_len, options.max_num_batched_tokens);
   row.num_blocks = plan.num_blocks;
   row.kv_tokens = plan.kv_tokens;
   row.max_model_len = plan.max_model_len;

@@ -26,12 +26,7 @@ BlockStore::BlockStore(const Options& options)
 }
 
 std::int64_t BlockStore::most_held(std::int64_t tokens) const {
-  std::int64_t sum = 0;
-  for (const CacheGroup& group : groups_) {
-    const auto more = schedule::most_held(group, tokens, largest_chunk_, block_size_);
-    sum = more > INT64_MAX - sum ? INT64_MAX : sum + more;
-  }
-  return sum;
+  return schedule::most_held(groups_, tokens, largest_chunk_, block_size_);
 }
 
 std::int64_t BlockStore::last_border(std::int64_t num_tokens) const {
@@ -57,7 +52,7 @@ BlockId BlockStore::take() {
 // all of them, a window those it still reads, a state its snapshot at just that border.
 std::int64_t BlockStore::find(const Content& content) {
   path_.clear();
-  if (!enable_prefix_caching_) return 0;
+  if (!enable_prefix_caching_ || !content.reads_prefixes) return 0;
   std::ranges::fill(runs_, 0);
   std::int64_t best = 0;
   const std::int64_t most = last_border(std::ssize(content.tokens)) / block_size_;

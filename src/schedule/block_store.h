@@ -36,6 +36,7 @@ struct SequenceBlocks {
 struct Content {
   std::span<const TokenId> tokens;
   const ContentKey& key;
+  bool reads_prefixes = true;
 };
 
 class BlockStore {

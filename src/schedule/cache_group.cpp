@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/division.h"
+
 namespace plimsoll::schedule {
 namespace {
 
@@ -16,7 +18,7 @@ Kinds(Handlers...) -> Kinds<Handlers...>;
 }  // namespace
 
 std::int64_t blocks_for(std::int64_t tokens, int block_size) {
-  return tokens / block_size + (tokens % block_size != 0);
+  return divided_up(tokens, block_size);
 }
 
 bool is_per_token(const CacheGroup& group) {
@@ -50,6 +52,15 @@ std::int64_t most_held(const CacheGroup& group, std::int64_t tokens, int chunk, 
                           },
                           [](const StateCache&) { return std::int64_t{1}; }},
                     group);
+}
+
+std::int64_t most_held(std::span<const CacheGroup> groups, std::int64_t tokens, int chunk, int block_size) {
+  std::int64_t sum = 0;
+  for (const CacheGroup& group : groups) {
+    const std::int64_t more = most_held(group, tokens, chunk, block_size);
+    sum = more > INT64_MAX - sum ? INT64_MAX : sum + more;
+  }
+  return sum;
 }
 
 }  // namespace plimsoll::schedule

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "schedule/schedule.h"
 
@@ -23,5 +24,8 @@ std::int64_t first_kept(const CacheGroup& group, std::int64_t num_computed, int 
 /// The most blocks that a sequence of `tokens` tokens holds at once when it is computed in chunks of at most
 /// `chunk` tokens.
 std::int64_t most_held(const CacheGroup& group, std::int64_t tokens, int chunk, int block_size);
+
+/// The same of all groups together; INT64_MAX stands for all that is more.
+std::int64_t most_held(std::span<const CacheGroup> groups, std::int64_t tokens, int chunk, int block_size);
 
 }  // namespace plimsoll::schedule

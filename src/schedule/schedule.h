@@ -53,11 +53,12 @@ struct ForeignContent {
 struct Request {
   SequenceId id = 0;
   std::vector<TokenId> prompt;
-  Tokens final_tokens;     // prompt plus the most it may generate
-  int priority = 0;        // lower goes first
-  std::string user;        // those of equal priority take turns by the tokens they were given
-  std::string cache_salt;  // prefixes are shared only between sequences with the same one,
-  std::string adapter;     // and the same adaptor of the weights
+  Tokens final_tokens;         // prompt plus the most it may generate
+  int priority = 0;            // lower goes first
+  std::string user;            // those of equal priority take turns by the tokens they were given
+  std::string cache_salt;      // prefixes are shared only between sequences with the same one,
+  std::string adapter;         // and the same adaptor of the weights
+  bool reads_prefixes = true;  // false: all of its prompt is computed; others may still read it
   std::vector<ForeignContent> contents;
 };
 

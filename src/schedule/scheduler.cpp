@@ -27,12 +27,13 @@ struct Sequence {
   std::uint64_t turn = 0;  // rises with first admissions, and stays; 0: never admitted
   std::uint64_t arrival = 0;
   ContentKey key;
+  bool reads_prefixes = true;
   WaitingQueue::Account* account = nullptr;
   std::int64_t cached_prompt_tokens = 0;
 
   std::int64_t num_tokens() const { return std::ssize(tokens); }
   std::int64_t remaining() const { return num_tokens() - num_planned; }
-  Content content() const { return {tokens, key}; }
+  Content content() const { return {tokens, key, reads_prefixes}; }
   auto rank() const { return std::tuple(priority, turn, id); }
 };
 
@@ -153,7 +154,7 @@ struct Scheduler::State {
       sequence.turn = ++last_turn;
       waiting.charge(sequence.account, sequence.final_tokens - *found);
       sequence.cached_prompt_tokens = *found;
-      if (options.enable_prefix_caching) {
+      if (options.enable_prefix_caching && sequence.reads_prefixes) {
         prefix_queries_tokens += sequence.num_tokens();
         prefix_hits_tokens += *found;
       }
@@ -212,6 +213,7 @@ Status Scheduler::add(Request request) {
   added.priority = request.priority;
   added.arrival = ++state.last_arrival;
   added.key = ContentKey(request.cache_salt, request.adapter, std::move(request.contents));
+  added.reads_prefixes = request.reads_prefixes;
   added.account = state.waiting.join(request.priority, request.user);
   state.wait(added);
   return {};

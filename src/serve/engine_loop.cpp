@@ -49,12 +49,14 @@ std::optional<ApiError> EngineLoop::submit(std::vector<Job> jobs) {
   if (is_draining_ || is_stopping_) return unavailable("the server is stopping", "server_stopping");
   // Once somebody waits for blocks, free slots help nobody.
   const std::int64_t places = waiting_ > 0 ? running_ : options_.max_num_seqs;
-  const std::int64_t waiting = in_engine_ + queued_ + static_cast<std::int64_t>(jobs.size()) - places;
+  std::int64_t added = 0;
+  for (const Job& job : jobs) added += std::ssize(job.submission.choices);
+  const std::int64_t waiting = in_engine_ + queued_ + added - places;
   if (waiting > options_.max_queue)
     return unavailable(
         fmt::format("the queue is full: {} requests may wait; try again later", options_.max_queue),
         "queue_full");
-  queued_ += static_cast<std::int64_t>(jobs.size());
+  queued_ += added;
   const auto now = Clock::now();
   for (Job& job : jobs) inbox_.push_back({.job = std::move(job), .arrival = now});
   wake_.notify_one();
@@ -146,24 +148,27 @@ void EngineLoop::apply(Command command) {
 }
 
 void EngineLoop::add(Job job, Clock::time_point arrival) {
-  Active active{.ticket = job.ticket,
-                .sink = std::move(job.sink),
-                .prompt_tokens = static_cast<std::int64_t>(job.prompt.size()),
-                .arrival = arrival,
-                .last_token = arrival};
-  const auto id = engine_.add(std::move(job.prompt), job.sampling, job.priority, std::move(job.cache_salt));
+  const std::size_t num_choices = job.submission.choices.size();
+  const std::int64_t prompt_tokens = std::ssize(job.submission.prompt);
+  const auto first = engine_.add(std::move(job.submission));
   {
     const std::lock_guard lock(mutex_);
-    --queued_;
-    ++in_engine_;  // publish() corrects it when the engine refused
+    queued_ -= static_cast<std::int64_t>(num_choices);
+    in_engine_ += static_cast<std::int64_t>(num_choices);  // publish() corrects it when the engine refused
   }
-  if (!id) {
+  if (!first) {
     metrics_.observe_request(seconds_between(arrival, Clock::now()), engine::FinishReason::kError);
-    refuse(*active.sink, active.ticket, from_error(id.error()));
+    refuse(*job.sink, job.ticket, from_error(first.error()));
     return;
   }
-  requests_[active.ticket] = *id;
-  active_.emplace(*id, std::move(active));
+  for (std::size_t k = 0; k < num_choices; ++k) {
+    requests_[job.ticket + k] = *first + k;
+    active_.emplace(*first + k, Active{.ticket = job.ticket + k,
+                                       .sink = job.sink,
+                                       .prompt_tokens = k == 0 ? prompt_tokens : 0,
+                                       .arrival = arrival,
+                                       .last_token = arrival});
+  }
 }
 
 void EngineLoop::count(Active& active, const engine::Output& output) {

@@ -32,21 +32,18 @@ class JobSink {
   virtual ~JobSink() = default;
   /// New tokens, or the end. Nothing follows an output with `finish`, nor a cancellation.
   virtual void on_output(Ticket ticket, const engine::Output& output) = 0;
-  /// The engine did not take the job, or the engine failed as a whole.
+  /// The engine did not take the job (`ticket` is that of its first choice), or the engine failed as a whole.
   virtual void on_refused(Ticket ticket, const ApiError& error) = 0;
 };
 
 struct Job {
-  Ticket ticket = 0;  // from new_tickets()
-  std::vector<engine::TokenId> prompt;
-  engine::SamplingParams sampling;
-  int priority = 0;
-  std::string cache_salt;
+  Ticket ticket = 0;  // of the first choice, from new_tickets(); the other choices' follow it
+  engine::Submission submission;
   std::shared_ptr<JobSink> sink;
 };
 
 struct EngineLoopOptions {
-  std::int64_t max_queue = 4096;  // jobs that may wait; beyond it submit refuses
+  std::int64_t max_queue = 4096;  // choices that may wait; beyond it submit refuses
   int max_num_seqs = 64;          // of the engine
   /// Whose weights the engine reads: a step that met the new end of a shorter file ends the engine. May be
   /// empty.
@@ -64,11 +61,11 @@ class EngineLoop {
   /// Queues all jobs or none.
   /// Errors: 503 queue_full when too many wait, 503 when the server is stopping or the engine has failed.
   std::optional<ApiError> submit(std::vector<Job> jobs);
-  /// The job's blocks are free after the step under way; its sink hears nothing more. `reason` is what the
-  /// metrics count: kStop when a stop string ended it. Unknown tickets are ignored.
+  /// The choice's blocks are free after the step under way; its sink hears nothing more of it. `reason` is
+  /// what the metrics count: kStop when a stop string ended it. Unknown tickets are ignored.
   void cancel(Ticket ticket, engine::FinishReason reason = engine::FinishReason::kCancelled);
 
-  /// Jobs that are queued, waiting or running.
+  /// Choices that are queued, waiting or running.
   std::int64_t num_unfinished() const;
   /// False once the engine has failed as a whole.
   bool is_alive() const;
@@ -79,10 +76,10 @@ class EngineLoop {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Active {  // a job that the engine holds
+  struct Active {  // a choice that the engine holds
     Ticket ticket = 0;
     std::shared_ptr<JobSink> sink;
-    std::int64_t prompt_tokens = 0;
+    std::int64_t prompt_tokens = 0;  // 0 for further choices: the prompt is computed once
     Clock::time_point arrival, last_token;
     bool has_tokens = false;
   };
@@ -115,7 +112,7 @@ class EngineLoop {
   std::condition_variable wake_, idle_;
   std::vector<Command> inbox_;
   Ticket last_ticket_ = 0;
-  std::int64_t queued_ = 0;                 // jobs in the inbox
+  std::int64_t queued_ = 0;                 // choices in the inbox
   std::int64_t in_engine_ = 0;              // size of active_
   std::int64_t running_ = 0, waiting_ = 0;  // of the engine, after its last step
   bool is_draining_ = false, is_stopping_ = false, is_alive_ = true;

@@ -6,19 +6,6 @@
 namespace plimsoll::serve {
 namespace {
 
-/// The pool tells one sum, so a kind can be named only when it is the only one.
-std::optional<std::string> only_kind(const model::ModelSpec& spec) {
-  std::optional<std::string> kind;
-  for (const auto& layer : spec.layers) {
-    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
-    if (!attention) return std::nullopt;
-    const char* name = attention->window_tokens ? "sliding" : "full";
-    if (kind && *kind != name) return std::nullopt;
-    kind = name;
-  }
-  return kind;
-}
-
 Result<KvMeasurement> measure_one(const LoadOptions& options, const model::ModelSpec& spec,
                                   std::int64_t length) {
   // One more token must still be a length that the engine takes.
@@ -26,17 +13,19 @@ Result<KvMeasurement> measure_one(const LoadOptions& options, const model::Model
   if (length < 1 || length > kLongest)
     return fail(ErrorCode::kUsage, fmt::format("a sequence of {} tokens cannot be measured", length),
                 "--measure", fmt::format("choose 1 to {}", kLongest));
-  // The largest block up to the asked one that the length fills, so that no part of a last block is counted
-  // in.
-  int block_size = options.engine.block_size;
-  while (length % block_size != 0) --block_size;
-  PLIMSOLL_TRY(const Bytes resident,
-               engine::measure_resident_kv(spec, options.engine.mode, block_size, Tokens(length)));
+  PLIMSOLL_TRY(auto report, engine::measure_resident_kv(spec, options.engine.mode, options.engine.block_size,
+                                                        Tokens(length)));
   return KvMeasurement{
-      .tokens = Tokens(length), .block_size = block_size, .resident = resident, .kind = only_kind(spec)};
+      .tokens = Tokens(length), .block_size = report.block_size, .kinds = std::move(report.kinds)};
 }
 
 }  // namespace
+
+Bytes KvMeasurement::resident() const {
+  Bytes sum;
+  for (const auto& kind : kinds) sum += kind.bytes;
+  return sum;
+}
 
 Result<std::vector<KvMeasurement>> measure_kv(const LoadOptions& options,
                                               const std::vector<std::int64_t>& lengths) {
@@ -55,12 +44,14 @@ Result<std::vector<KvMeasurement>> measure_kv(const LoadOptions& options,
 Json to_json(const std::vector<KvMeasurement>& measurements, const std::string& model) {
   Json list = Json::array();
   for (const KvMeasurement& one : measurements) {
-    Json by_kind;
-    if (one.kind) by_kind.push_back(Json::object({{"kind", *one.kind}, {"bytes", one.resident.value}}));
+    Json by_kind = Json::array();
+    for (const auto& kind : one.kinds)
+      by_kind.push_back(
+          Json::object({{"kind", kind.window_tokens ? "sliding" : "full"}, {"bytes", kind.bytes.value}}));
     list.push_back(Json::object({{"tokens", one.tokens.value},
-                                 {"kv_cache_bytes", one.resident.value},
+                                 {"kv_cache_bytes", one.resident().value},
                                  {"block_size", one.block_size},
-                                 {"kv_bytes_per_token", static_cast<double>(one.resident.value) /
+                                 {"kv_bytes_per_token", static_cast<double>(one.resident().value) /
                                                             static_cast<double>(one.tokens.value)},
                                  {"by_kind", std::move(by_kind)}}));
   }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,8 @@ namespace plimsoll::serve {
 struct KvMeasurement {
   Tokens tokens;
   int block_size = 0;
-  Bytes resident;                   // pages of the pool that hold memory once the sequence is stored
-  std::optional<std::string> kind;  // full or sliding when all layers are of one kind
+  std::vector<engine::ResidentKv> kinds;  // pages of the pool that hold memory once the sequence is stored
+  Bytes resident() const;                 // of all kinds
 };
 
 /// Lays out a pool for each length, stores a sequence in it and counts. MODEL may be a lone config: no

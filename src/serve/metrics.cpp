@@ -99,6 +99,10 @@ struct Metrics::State {
       make.counter("vllm:gpu_prefix_cache_queries_total", "Older name of vllm:prefix_cache_queries_total.");
   Counter& old_prefix_hits =
       make.counter("vllm:gpu_prefix_cache_hits_total", "Older name of vllm:prefix_cache_hits_total.");
+  Counter& blocks_evicted =
+      make.counter("plimsoll:kv_blocks_evicted_total", "Blocks whose cached content gave way to new tokens.");
+  Counter& blocks_copied = make.counter("plimsoll:kv_blocks_copied_total",
+                                        "Blocks copied because somebody else still reads the old content.");
   Counter& preemptions = make.counter("vllm:num_preemptions_total", "Cumulative number of preemptions.");
   Counter& stopped = make.finished("stop");
   Counter& cut = make.finished("length");
@@ -144,6 +148,8 @@ void Metrics::set_engine(const engine::EngineStats& stats, std::int64_t queued) 
   raise_to(s.prefix_hits, number(stats.prefix_hits_tokens));
   raise_to(s.old_prefix_queries, number(stats.prefix_queries_tokens));
   raise_to(s.old_prefix_hits, number(stats.prefix_hits_tokens));
+  raise_to(s.blocks_evicted, number(stats.blocks_evicted.value));
+  raise_to(s.blocks_copied, number(stats.blocks_copied.value));
   raise_to(s.preemptions, number(stats.preemptions));
 }
 

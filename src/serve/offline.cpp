@@ -86,16 +86,14 @@ void Line::start(const Json& body, Requests& requests) {
                                   .min_tokens = request_.sampling.min_tokens,
                                   .asked_stop_ids = request_.asked_stop_ids};
   for (int k = 0; k < request_.n; ++k) choices_.emplace_back(ChoiceText(model_.context.tokenizer, options));
+  engine::Submission submission = submission_of(request_, 0);
+  for (std::size_t k = 1; k < choices_.size(); ++k)
+    submission.choices[k].return_prompt_logits = submission.choices[k].return_step_logits = false;
+  const auto first = model_.engine->add(std::move(submission));
+  if (!first) return fail(from_error(first.error()));
   for (std::size_t k = 0; k < choices_.size(); ++k) {
-    engine::SamplingParams sampling = request_.sampling;
-    sampling.max_tokens = request_.max_tokens.front();
-    if (sampling.seed) *sampling.seed += k;
-    if (k > 0) sampling.return_prompt_logits = sampling.return_step_logits = false;
-    const auto id =
-        model_.engine->add(request_.prompts.front().ids, sampling, request_.priority, request_.cache_salt);
-    if (!id) return fail(from_error(id.error()));
-    choices_[k].request = *id;
-    requests[*id] = {this, k};
+    choices_[k].request = *first + k;
+    requests[*first + k] = {this, k};
   }
 }
 

@@ -243,4 +243,19 @@ ApiResult<GenerationRequest> read_request(Endpoint endpoint, const Json& body, c
   return request;
 }
 
+engine::Submission submission_of(const GenerationRequest& request, std::size_t prompt) {
+  engine::Submission submission;
+  submission.prompt = request.prompts[prompt].ids;
+  submission.choices.assign(static_cast<std::size_t>(request.n), request.sampling);
+  for (std::size_t k = 0; k < submission.choices.size(); ++k) {
+    submission.choices[k].max_tokens = request.max_tokens[prompt];
+    // One seed for all choices would make them equal.
+    if (request.sampling.seed) submission.choices[k].seed = *request.sampling.seed + k;
+  }
+  submission.priority = request.priority;
+  submission.user = request.user;
+  submission.cache_salt = request.cache_salt;
+  return submission;
+}
+
 }  // namespace plimsoll::serve

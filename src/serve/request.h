@@ -50,7 +50,7 @@ struct GenerationRequest {
   AnswerOptions answer;
   int priority = 0;
   std::string cache_salt;
-  std::string user;
+  std::string user;       // those of equal priority take turns
   std::string echo_text;  // chat with echo: the last message, before the answer
 };
 
@@ -64,5 +64,8 @@ ApiResult<Json> read_body(std::string_view body);
 /// Errors: 400 naming the field; 404 for another model; 400 context_length_exceeded.
 ApiResult<GenerationRequest> read_request(Endpoint endpoint, const Json& body, const ModelContext& context,
                                           Caller caller = Caller::kHttp);
+
+/// What the engine is asked for one of the request's prompts: n choices, whose seeds follow each other.
+engine::Submission submission_of(const GenerationRequest& request, std::size_t prompt);
 
 }  // namespace plimsoll::serve

@@ -23,20 +23,10 @@ Session::Session(GenerationRequest request, const ModelContext& context, EngineL
 
 std::vector<Job> Session::make_jobs() {
   std::vector<Job> jobs;
-  for (std::size_t index = 0; index < choices_.size(); ++index) {
-    const std::size_t prompt = choices_[index].prompt;
-    Job job;
-    job.ticket = first_ticket_ + index;
-    job.prompt = request_.prompts[prompt].ids;
-    job.sampling = request_.sampling;
-    job.sampling.max_tokens = request_.max_tokens[prompt];
-    // One seed for all choices would make them equal.
-    if (job.sampling.seed) *job.sampling.seed += index % static_cast<std::size_t>(request_.n);
-    job.priority = request_.priority;
-    job.cache_salt = request_.cache_salt;
-    job.sink = shared_from_this();
-    jobs.push_back(std::move(job));
-  }
+  for (std::size_t prompt = 0; prompt < request_.prompts.size(); ++prompt)
+    jobs.push_back({.ticket = first_ticket_ + prompt * static_cast<std::size_t>(request_.n),
+                    .submission = submission_of(request_, prompt),
+                    .sink = shared_from_this()});
   return jobs;
 }
 

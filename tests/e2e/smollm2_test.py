@@ -72,3 +72,25 @@ def test_demo_predicts_what_it_measures(binary, smollm2, tmp_path):
     assert all(level["failed"] == 0 and level["completed"] > 0 for level in result["sweep"])
     assert "Paris" in result["answer"]["text"]
     assert "KV bytes per token   predicted" in done.stdout
+
+
+def test_company_changes_no_bit(binary, smollm2):
+    """33 prompts with 1, 3, 8 or 33 rows a step, chunks of 1, 16, 100 tokens or all, with and without a prefix that is
+    found: the same tokens and the same logprobs to the last digit. A logprob sums over all logits, so it shows a
+    changed bit of any."""
+    rows = [{"prompt_token_ids": [(7 * i + 131 * j + j * j) % 40_000 + 100 for j in range(1 + i * 11 % 25)],
+             "max_tokens": 3, "temperature": 0, "ignore_eos": True, "logprobs": 3} for i in range(33)]
+
+    def run(batch, chunk, *flags, repeated=False):
+        answers = lines_through(binary, "generate", smollm2, "--jsonl", "--batch", str(batch), "--max-model-len", "64",
+                                "--max-num-batched-tokens", str(chunk), "--num-gpu-blocks-override", "400", *flags,
+                                rows=rows * 2 if repeated else rows)
+        return [answer["choices"] for answer in answers]
+
+    alone = run(1, 2048, "--no-enable-prefix-caching")
+    assert len({json.dumps(choice) for choice in alone}) == 33
+    assert run(3, 1, "--no-enable-prefix-caching") == alone
+    assert run(8, 16, "--no-enable-prefix-caching") == alone
+    assert run(33, 100, "--no-enable-prefix-caching") == alone
+    assert run(8, 100, repeated=True) == alone * 2
+    assert run(33, 16, repeated=True) == alone * 2

@@ -32,7 +32,7 @@ std::vector<Trace> run_together(Engine& engine, const std::vector<std::vector<To
                                 std::int64_t max_tokens) {
   std::map<RequestId, std::size_t> index;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    const auto id = engine.add(prompts[i], greedy(max_tokens));
+    const auto id = engine.add(one_choice(prompts[i], greedy(max_tokens)));
     EXPECT_TRUE(id);
     index[*id] = i;
   }
@@ -106,7 +106,7 @@ TEST(Engine, APreemptedRequestGivesItsPromptRowsOnce) {
   auto params = greedy(60);
   params.return_prompt_logits = true;
   params.prompt_logprobs = 1;
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(engine->add(prompt_of(40, i), params));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(engine->add(one_choice(prompt_of(40, i), params)));
   int reports = 0, finished = 0;
   while (engine->has_work())
     for (const auto& output : engine->step()) {
@@ -154,14 +154,16 @@ TEST(Engine, APoolMeasuredWithoutWeightsIsTheOneThatIsServed) {
   const auto engine = load_model(plain_model(), small_options(ComputeMode::kAuto));
   ASSERT_TRUE(engine);
   run_alone(*engine, prompt_of(480, 1), greedy(1));
-  EXPECT_EQ(measure_resident_kv(*spec, ComputeMode::kAuto, 16, Tokens(480)).value(),
-            engine->resident_kv_bytes());
+  const auto report = measure_resident_kv(*spec, ComputeMode::kAuto, 16, Tokens(480));
+  ASSERT_TRUE(report && report->kinds.size() == 1);
+  EXPECT_EQ(report->kinds[0].bytes, engine->resident_kv_bytes());
+  EXPECT_FALSE(report->kinds[0].window_tokens);
 }
 
 TEST(Engine, CancelFreesBlocksAtOnceAndReportsIt) {
   const auto engine = load_model(plain_model(), small_options(ComputeMode::kAuto));
   ASSERT_TRUE(engine);
-  const auto id = engine->add(prompt_of(100, 1), greedy(100));
+  const auto id = engine->add(one_choice(prompt_of(100, 1), greedy(100)));
   ASSERT_TRUE(id);
   engine->step();
   EXPECT_GT(engine->stats().blocks_used.value, 0);
@@ -178,13 +180,13 @@ TEST(Engine, CancelFreesBlocksAtOnceAndReportsIt) {
 TEST(Engine, RefusesWhatCanNeverRun) {
   const auto engine = load_model(plain_model(), small_options(ComputeMode::kAuto));
   ASSERT_TRUE(engine);
-  EXPECT_EQ(engine->add({}, greedy(1)).error().code, ErrorCode::kUsage);
-  EXPECT_EQ(engine->add({-1}, greedy(1)).error().code, ErrorCode::kUsage);
-  EXPECT_EQ(engine->add({512}, greedy(1)).error().code, ErrorCode::kUsage);
-  const auto too_long = engine->add(prompt_of(512, 0), greedy(1));
+  EXPECT_EQ(engine->add(one_choice({}, greedy(1))).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(engine->add(one_choice({-1}, greedy(1))).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(engine->add(one_choice({512}, greedy(1))).error().code, ErrorCode::kUsage);
+  const auto too_long = engine->add(one_choice(prompt_of(512, 0), greedy(1)));
   ASSERT_FALSE(too_long);
   EXPECT_NE(too_long.error().message.find("maximum context length is 512 tokens"), std::string::npos);
-  EXPECT_TRUE(engine->add(prompt_of(511, 0), greedy(100)));
+  EXPECT_TRUE(engine->add(one_choice(prompt_of(511, 0), greedy(100))));
   EXPECT_EQ(engine->stats().waiting, 1);
 }
 

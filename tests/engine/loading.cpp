@@ -39,19 +39,28 @@ SamplingParams greedy(std::int64_t max_tokens) {
   return params;
 }
 
+Submission one_choice(std::vector<TokenId> prompt, const SamplingParams& params) {
+  Submission submission;
+  submission.prompt = std::move(prompt);
+  submission.choices = {params};
+  return submission;
+}
+
+void take(Trace& run, Output& output) {
+  EXPECT_NE(output.finish, FinishReason::kError) << output.error;
+  run.tokens.insert(run.tokens.end(), output.tokens.begin(), output.tokens.end());
+  for (auto& logits : output.logits) run.step_logits.push_back(std::move(logits));
+  if (!output.prompt_logits.empty()) run.prompt_logits = std::move(output.prompt_logits);
+  run.cached_prompt_tokens += output.cached_prompt_tokens;
+  if (output.finish) run.finish = output.finish;
+}
+
 Trace run_alone(Engine& engine, const std::vector<TokenId>& prompt, const SamplingParams& params) {
   Trace run;
-  const auto id = engine.add(prompt, params);
+  const auto id = engine.add(one_choice(prompt, params));
   EXPECT_TRUE(id) << (id ? "" : id.error().describe());
   while (engine.has_work())
-    for (auto& output : engine.step()) {
-      EXPECT_NE(output.finish, FinishReason::kError) << output.error;
-      run.tokens.insert(run.tokens.end(), output.tokens.begin(), output.tokens.end());
-      for (auto& logits : output.logits) run.step_logits.push_back(std::move(logits));
-      if (!output.prompt_logits.empty()) run.prompt_logits = std::move(output.prompt_logits);
-      run.cached_prompt_tokens += output.cached_prompt_tokens;
-      if (output.finish) run.finish = output.finish;
-    }
+    for (auto& output : engine.step()) take(run, output);
   return run;
 }
 

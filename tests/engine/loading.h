@@ -25,6 +25,12 @@ struct Trace {
 
 SamplingParams greedy(std::int64_t max_tokens);
 
+/// A submission of one choice.
+Submission one_choice(std::vector<TokenId> prompt, const SamplingParams& params);
+
+/// Adds what an output brought.
+void take(Trace& run, Output& output);
+
 /// Runs one request alone to its end, with all logits.
 Trace run_alone(Engine& engine, const std::vector<TokenId>& prompt, const SamplingParams& params);
 

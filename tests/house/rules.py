@@ -18,7 +18,7 @@ ARROWS = {
     "model": {"artifact"},
     "text": {"artifact"},
     "schedule": set(),
-    "memory": {"model", "artifact", "facts"},
+    "memory": {"schedule", "model", "artifact", "facts"},
     "bench": {"http", "text"},
     "engine": {"memory", "schedule", "model", "artifact", "kernels"},
     "plan": {"memory", "model", "facts"},
@@ -35,10 +35,11 @@ ARROWS["cli"] = set(ARROWS)
 # Faces beside src/<room>/<room>.h; a face also opens those headers of its room that it names.
 FACES = {
     "artifact": {"given_path.h"},  # names, for those who show them
-    "memory": {"kv_cache.h", "embedded.h"},
+    "memory": {"kv_cache.h", "embedded.h", "embedded_cache.h"},
     # Processors are read beside the spec, not into it; who declares a quantization is asked of the folder.
     "model": {"image_tokens.h", "declarations.h"},
     "http": {"client.h", "event_stream.h"},  # the load client keeps its own clock on every chunk
+    "schedule": {"cache_group.h"},  # how many blocks a kind of cache needs
     "bench": {"flags.h", "limits.h"},  # one table of names for flags and report
     "text": {
         "chat.h", "prompt_guard.h",  # what a server adds to a bare template

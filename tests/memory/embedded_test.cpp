@@ -24,7 +24,7 @@ TEST(Embedded, TheFormulaPagesWorkedCase) {
   const EmbeddedPlan& plan = answer->plan;
   EXPECT_TRUE(answer->fits);
   EXPECT_EQ(answer->budget.value, page.integer("budget_bytes"));
-  EXPECT_EQ(plan.bytes_per_block.value, page.integer("bytes_per_block"));
+  EXPECT_EQ(plan.cache.bytes_per_block.value, page.integer("bytes_per_block"));
   EXPECT_EQ(answer->workspace.activation().value, page.integer("activation_bytes"));
   EXPECT_EQ(answer->workspace.logits.value, page.integer("logits_bytes"));
   EXPECT_EQ(answer->workspace.thread_rows.value, page.integer("thread_rows_bytes"));
@@ -52,8 +52,8 @@ TEST(Embedded, AnExampleByHand) {
   options.max_model_len = 100;  // 7 blocks
   const auto answer = size_embedded(llama(kTiny), Bytes(1'000'000), options, Bytes(kGiB));
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->plan.kv_bytes_per_token.value, 512);
-  EXPECT_EQ(answer->plan.bytes_per_block.value, 8192);
+  EXPECT_EQ(answer->plan.cache.bytes_per_token.value, 512);
+  EXPECT_EQ(answer->plan.cache.bytes_per_block.value, 8192);
   EXPECT_EQ(answer->plan.num_blocks.value, 21);
   EXPECT_EQ(answer->pool_source, PoolSource::kDemand);
   EXPECT_DOUBLE_EQ(answer->plan.max_concurrency, 3.0);
@@ -102,8 +102,8 @@ TEST(Embedded, Float32DoublesTheCache) {
   options.compute = EmbeddedCompute::kFloat32;
   const auto plan = plan_embedded(llama(kTiny), Bytes(1'000'000), options, Bytes(kGiB));
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->kv_dtype, DType::kF32);
-  EXPECT_EQ(plan->kv_bytes_per_token.value, 1024);
+  EXPECT_EQ(plan->cache.dtype, DType::kF32);
+  EXPECT_EQ(plan->cache.bytes_per_token.value, 1024);
 }
 
 TEST(Embedded, HeadsWiderThanTheHiddenSizeGetTheirRoom) {

@@ -88,13 +88,15 @@ engine::EngineStats ScriptedEngine::stats() const {
   return stats;
 }
 
-Result<engine::RequestId> ScriptedEngine::add(std::vector<TokenId> prompt,
-                                              const engine::SamplingParams& params, int, std::string) {
-  if (refuse_prompt_that_starts_with && prompt.front() == *refuse_prompt_that_starts_with)
+Result<engine::RequestId> ScriptedEngine::add(engine::Submission submission) {
+  if (refuse_prompt_that_starts_with && submission.prompt.front() == *refuse_prompt_that_starts_with)
     return fail(ErrorCode::kNo, "it can never fit the pool");
-  added.push_back(params);
-  requests_[++last_] = {params, static_cast<std::int64_t>(prompt.size()), 0};
-  return last_;
+  const engine::RequestId first = last_ + 1;
+  for (const auto& params : submission.choices) {
+    added.push_back(params);
+    requests_[++last_] = {params, std::ssize(submission.prompt), 0};
+  }
+  return first;
 }
 
 void ScriptedEngine::cancel(engine::RequestId request) {

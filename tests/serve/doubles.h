@@ -66,8 +66,7 @@ class ScriptedEngine : public engine::Engine {
   engine::MemoryReport memory() const override;
   engine::EngineStats stats() const override;
   std::int64_t vocab_size() const override { return 300; }
-  Result<engine::RequestId> add(std::vector<TokenId> prompt, const engine::SamplingParams& params,
-                                int priority, std::string cache_salt) override;
+  Result<engine::RequestId> add(engine::Submission submission) override;
   void cancel(engine::RequestId request) override;
   bool has_work() const override { return !requests_.empty(); }
   std::vector<engine::Output> step() override;

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/paged_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll::engine {
+namespace {
+
+schedule::Options scheduler_options(const EngineOptions& options, const memory::EmbeddedPlan& plan) {
+  schedule::Options result;
+  result.num_blocks = plan.num_blocks;
+  result.block_size = plan.cache.block_size;
+  result.groups = plan.cache.groups;
+  result.max_num_seqs = options.max_num_seqs;
+  result.max_num_batched_tokens = options.max_num_batched_tokens;
+  result.enable_prefix_caching = options.enable_prefix_caching;
+  result.is_static = options.batching == Batching::kStatic;
+  return result;
+}
+
+}  // namespace
+
+PagedEngine::PagedEngine(Parts parts)
+    : artifact_(std::move(parts.artifact)),
+      spec_(std::move(parts.spec)),
+      plan_(std::move(parts.plan)),
+      team_(parts.options.threads),
+      pool_(std::move(parts.pool)),
+      graph_(spec_, std::move(parts.weights), std::move(parts.rope), pool_, parts.workspace, team_),
+      scheduler_(scheduler_options(parts.options, plan_)) {
+  // A step allocates nothing: the largest one has room from the start.
+  rows_.reserve(static_cast<std::size_t>(parts.options.max_num_batched_tokens));
+  tables_.reserve(static_cast<std::size_t>(parts.options.max_num_seqs) * plan_.cache.groups.size());
+}
+
+MemoryReport PagedEngine::memory() const {
+  MemoryReport report;
+  report.weights = graph_.weight_bytes();
+  report.kv_cache = pool_.bytes();
+  report.num_blocks = plan_.num_blocks;
+  report.block_size = pool_.block_size();
+  report.kv_tokens = plan_.kv_tokens;
+  report.kv_bytes_per_token = pool_.bytes_per_token();
+  report.max_model_len = plan_.max_model_len;
+  report.max_concurrency = plan_.max_concurrency;
+  report.capacity_line = memory::capacity_line(plan_);
+  report.workspace = graph_.buffer_bytes();
+  return report;
+}
+
+Status PagedEngine::check_prompt(std::span<const TokenId> prompt) const {
+  if (prompt.empty())
+    return fail(ErrorCode::kUsage, "the prompt holds no tokens", "prompt", "give at least one token");
+  for (const TokenId token : prompt)
+    if (token < 0 || token >= spec_.vocab_size)
+      return fail(ErrorCode::kUsage,
+                  fmt::format("token id {} is outside the vocabulary of {}", token, spec_.vocab_size),
+                  "prompt", "check the tokenizer");
+  if (std::ssize(prompt) + 1 > plan_.max_model_len.value)
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format(
+            "maximum context length is {} tokens; the prompt has {}, which leaves no room for an answer",
+            plan_.max_model_len.value, prompt.size()),
+        "prompt", "shorten the prompt or raise --max-model-len");
+  return {};
+}
+
+Result<RequestId> PagedEngine::add(Submission submission) {
+  PLIMSOLL_TRY_VOID(check_prompt(submission.prompt));
+  if (submission.choices.empty())
+    return fail(ErrorCode::kUsage, "no answer is asked for", "n", "ask for one");
+  const std::int64_t prompt_tokens = std::ssize(submission.prompt);
+  Sequence sequence;
+  sequence.prompt_tokens = prompt_tokens;
+  std::int64_t most_tokens = 0;
+  bool wants_prompt_logits = false;
+  for (SamplingParams& params : submission.choices) {
+    params.max_tokens =
+        std::clamp<std::int64_t>(params.max_tokens, 1, plan_.max_model_len.value - prompt_tokens);
+    most_tokens = std::max(most_tokens, params.max_tokens);
+    wants_prompt_logits |= params.return_prompt_logits;
+    if (params.prompt_logprobs)
+      sequence.num_prompt_logprobs =
+          std::max(sequence.num_prompt_logprobs.value_or(0), *params.prompt_logprobs);
+  }
+  if (wants_prompt_logits) sequence.prompt_logits.resize(submission.prompt.size());
+  if (sequence.num_prompt_logprobs) sequence.prompt_logprobs.resize(submission.prompt.size());
+
+  const schedule::SequenceId id = next_sequence_++;
+  schedule::Request scheduled;
+  scheduled.id = id;
+  scheduled.prompt = submission.prompt;
+  scheduled.final_tokens = Tokens(prompt_tokens + most_tokens);
+  scheduled.priority = submission.priority;
+  scheduled.user = std::move(submission.user);
+  scheduled.cache_salt = std::move(submission.cache_salt);
+  scheduled.reads_prefixes = !sequence.wants_prompt_rows();
+  PLIMSOLL_TRY_VOID(scheduler_.add(std::move(scheduled)));
+
+  const RequestId first = next_request_;
+  for (const SamplingParams& params : submission.choices) {
+    sequence.requests.push_back(next_request_);
+    requests_.emplace(next_request_++, Request{params, Sampler(params, submission.prompt), id, 0});
+  }
+  sequences_.emplace(id, std::move(sequence));
+  return first;
+}
+
+void PagedEngine::cancel(RequestId id) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  const schedule::SequenceId sequence = found->second.sequence;
+  requests_.erase(found);
+  finished_early_.push_back(id);
+  auto& left = sequences_.at(sequence).requests;
+  std::erase(left, id);
+  if (!left.empty()) return;  // other choices of the prompt go on
+  scheduler_.finish(sequence);
+  sequences_.erase(sequence);
+}
+
+void PagedEngine::collect_rows() {
+  const std::size_t num_groups = plan_.cache.groups.size();
+  rows_.clear();
+  tables_.clear();
+  tables_.resize(step_.work.size() * num_groups);
+  std::size_t at = 0;
+  for (const auto& work : step_.work) {
+    const auto tokens = scheduler_.tokens(work.sequence);
+    const std::span<std::span<const schedule::BlockId>> tables(&tables_[at], num_groups);
+    for (std::size_t group = 0; group < num_groups; ++group)
+      tables[group] = scheduler_.blocks(work.sequence, static_cast<int>(group));
+    at += num_groups;
+    for (std::int64_t i = 0; i < work.num_tokens; ++i) {
+      const std::int64_t position = work.first_position + i;
+      rows_.push_back({tokens[static_cast<std::size_t>(position)], position, tables});
+    }
+  }
+}
+
+void PagedEngine::keep_prompt_row(Sequence& sequence, std::span<const TokenId> tokens, std::int64_t position,
+                                  std::span<const float> logits) {
+  const auto at = static_cast<std::size_t>(position);
+  if (!sequence.prompt_logits.empty()) sequence.prompt_logits[at].assign(logits.begin(), logits.end());
+  // Row `position` predicts the token after it; the first prompt token is predicted by nothing.
+  if (sequence.num_prompt_logprobs && position + 1 < sequence.prompt_tokens)
+    sequence.prompt_logprobs[at + 1] = token_logprob(logits, tokens[at + 1], *sequence.num_prompt_logprobs);
+}
+
+// Logits of prompt rows for the requests that asked for them, as many at once as the buffer holds.
+void PagedEngine::keep_prompt_rows() {
+  std::int32_t first_row = 0;
+  for (const auto& work : step_.work) {
+    Sequence& sequence = sequences_.at(work.sequence);
+    const std::int64_t wanted =
+        sequence.wants_prompt_rows()
+            ? std::clamp<std::int64_t>(sequence.prompt_tokens - work.first_position, 0, work.num_tokens)
+            : 0;
+    for (std::int64_t done = 0; done < wanted;) {
+      const std::int64_t count = std::min<std::int64_t>(wanted - done, graph_.max_logit_rows());
+      std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
+      for (std::int64_t i = 0; i < count; ++i)
+        rows[static_cast<std::size_t>(i)] = first_row + static_cast<std::int32_t>(done + i);
+      const auto logits = graph_.logits(rows);
+      for (std::int64_t i = 0; i < count; ++i)
+        keep_prompt_row(sequence, scheduler_.tokens(work.sequence), work.first_position + done + i,
+                        logits.subspan(static_cast<std::size_t>(i * spec_.vocab_size),
+                                       static_cast<std::size_t>(spec_.vocab_size)));
+      done += count;
+    }
+    first_row += static_cast<std::int32_t>(work.num_tokens);
+  }
+}
+
+Output PagedEngine::choose_one(RequestId id, Request& request, std::span<const float> logits) {
+  Output output;
+  output.request = id;
+  const auto token = request.sampler.choose(logits, request.generated);
+  if (!token) {
+    output.finish = FinishReason::kError;
+    output.error = "the model produced no finite logit; its weights may hold NaN";
+    return output;
+  }
+  output.tokens.push_back(*token);
+  if (request.params.logprobs)
+    output.logprobs.push_back(token_logprob(logits, *token, *request.params.logprobs));
+  if (request.params.return_step_logits) output.logits.emplace_back(logits.begin(), logits.end());
+  ++request.generated;
+  const auto& stops = request.params.stop_token_ids;
+  if (std::find(stops.begin(), stops.end(), *token) != stops.end()) {
+    output.finish = FinishReason::kStop;
+    output.stop_token = *token;
+  } else if (request.generated >= request.params.max_tokens) {
+    output.finish = FinishReason::kLength;
+  }
+  return output;
+}
+
+// What is known of the prompt goes out with the first token.
+void PagedEngine::report_prompt(const Sequence& sequence, const Request& request, Output& output) const {
+  output.cached_prompt_tokens = scheduler_.cached_prompt_tokens(request.sequence);
+  if (request.params.return_prompt_logits) output.prompt_logits = sequence.prompt_logits;
+  if (!request.params.prompt_logprobs) return;
+  output.prompt_logprobs = sequence.prompt_logprobs;
+  for (auto& logprob : output.prompt_logprobs)
+    if (logprob && std::ssize(logprob->top) > *request.params.prompt_logprobs)
+      logprob->top.resize(static_cast<std::size_t>(*request.params.prompt_logprobs));
+}
+
+// A further choice goes on in a sequence of its own, which shares the blocks of the prompt.
+Status PagedEngine::fork(schedule::SequenceId from, RequestId id, TokenId token) {
+  Request& request = requests_.at(id);
+  const std::int64_t prompt_tokens = sequences_.at(from).prompt_tokens;
+  PLIMSOLL_TRY_VOID(
+      scheduler_.fork(from, next_sequence_, token, Tokens(prompt_tokens + request.params.max_tokens)));
+  request.sequence = next_sequence_++;
+  sequences_.emplace(request.sequence,
+                     Sequence{.requests = {id}, .prompt_tokens = prompt_tokens, .has_begun = true});
+  return {};
+}
+
+// The next token of every choice that reads these logits: one, or all of a prompt that has just been
+// computed.
+void PagedEngine::choose_for(schedule::SequenceId id, std::span<const float> logits,
+                             std::vector<Output>& outputs) {
+  Sequence& sequence = sequences_.at(id);
+  std::optional<TokenId> appended;  // by the first choice that goes on
+  RequestId heir = 0;
+  for (const RequestId request_id : sequence.requests) {
+    Request& request = requests_.at(request_id);
+    Output output = choose_one(request_id, request, logits);
+    if (!sequence.has_begun) report_prompt(sequence, request, output);
+    if (!output.finish && !appended) {
+      appended = output.tokens.back();
+      heir = request_id;
+    } else if (!output.finish) {
+      if (const auto forked = fork(id, request_id, output.tokens.back()); !forked) {
+        output.finish = FinishReason::kError;
+        output.error = forked.error().message;
+      }
+    }
+    if (output.finish) requests_.erase(request_id);
+    outputs.push_back(std::move(output));
+  }
+  if (!appended) {
+    scheduler_.finish(id);
+    sequences_.erase(id);
+    return;
+  }
+  scheduler_.append(id, *appended);
+  if (sequence.has_begun) return;
+  sequence = Sequence{.requests = {heir}, .prompt_tokens = sequence.prompt_tokens, .has_begun = true};
+}
+
+void PagedEngine::choose_tokens(std::vector<Output>& outputs) {
+  logit_rows_.clear();
+  logit_sequences_.clear();
+  std::int32_t first_row = 0;
+  for (const auto& work : step_.work) {
+    first_row += static_cast<std::int32_t>(work.num_tokens);
+    if (!work.is_last_chunk) continue;
+    logit_rows_.push_back(first_row - 1);
+    logit_sequences_.push_back(work.sequence);
+  }
+  // A step may hold more sequences than the buffer has rows of logits.
+  const auto vocab = static_cast<std::size_t>(spec_.vocab_size);
+  for (std::size_t done = 0; done < logit_rows_.size();) {
+    const auto count = std::min(logit_rows_.size() - done, static_cast<std::size_t>(graph_.max_logit_rows()));
+    const auto logits = graph_.logits(std::span(logit_rows_).subspan(done, count));
+    for (std::size_t i = 0; i < count; ++i)
+      choose_for(logit_sequences_[done + i], logits.subspan(i * vocab, vocab), outputs);
+    done += count;
+  }
+}
+
+std::vector<Output> PagedEngine::step() {
+  std::vector<Output> outputs;
+  for (const RequestId id : finished_early_) {
+    Output output;
+    output.request = id;
+    output.finish = FinishReason::kCancelled;
+    outputs.push_back(std::move(output));
+  }
+  finished_early_.clear();
+  scheduler_.next(step_);
+  for (const schedule::Copy& copy : step_.copies) pool_.copy(copy.from, copy.to);
+  if (step_.work.empty()) return outputs;
+  collect_rows();
+  graph_.forward(rows_);
+  scheduler_.complete(step_);
+  keep_prompt_rows();
+  choose_tokens(outputs);
+  return outputs;
+}
+
+}  // namespace plimsoll::engine
