@@ -35,6 +35,8 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("--max-num-batched-tokens", flags.max_num_batched_tokens, "tokens in one step");
   verb.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", flags.enable_prefix_caching,
                 "reuse the KV of equal prompt beginnings (on by default)");
+  verb.add_option("--prefix-cache-dir", flags.prefix_cache_dir,
+                  "folder in which that KV outlives the process; read at the start, written at the end");
   verb.add_option("--gpu-memory-utilization", flags.memory_utilization,
                   "share of the free memory for weights, buffers and pool together (default 0.92)");
   verb.add_option("--batching", flags.batching, "continuous, or static to compare with")
@@ -64,6 +66,7 @@ Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::str
   engine.memory_utilization = flags.memory_utilization;
   engine.block_size = flags.block_size;
   engine.enable_prefix_caching = flags.enable_prefix_caching;
+  engine.prefix_cache_dir = flags.prefix_cache_dir;
   PLIMSOLL_TRY(engine.max_model_len, size_of(flags.max_model_len, "--max-model-len", INT32_MAX));
   PLIMSOLL_TRY(const auto pool, size_of(flags.kv_cache_memory_bytes, "--kv-cache-memory-bytes", INT64_MAX));
   if (pool) engine.kv_cache_bytes = Bytes(*pool);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 
+#include "base/log.h"
 #include "cli/engine_flags.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
@@ -85,17 +86,7 @@ int run_one(const Flags& flags, serve::Offline& offline) {
   return written ? 0 : report_error(flags.common, written.error());
 }
 
-int run(Flags& flags) {
-  // Lines in, lines out: an error that stops all of them is a document too.
-  if (flags.is_jsonl) flags.common.format = "json";
-  if (const Status settled = settle_model(flags.model, flags.common); !settled)
-    return report_error(flags.common, settled.error());
-  auto load = load_options(flags.engine, flags.model, flags.common);
-  if (!load) return report_error(flags.common, load.error());
-  if (flags.engine.max_num_seqs.empty()) load->engine.max_num_seqs = flags.batch;
-  auto offline = serve::Offline::load(*load);
-  if (!offline) return report_error(flags.common, offline.error());
-  if (!flags.is_jsonl) return run_one(flags, **offline);
+int run_lines(const Flags& flags, serve::Offline& offline) {
   std::ios::sync_with_stdio(false);
   std::ofstream file;
   if (!flags.common.output.empty()) {
@@ -106,9 +97,25 @@ int run(Flags& flags) {
                          "check that the folder exists and is writable"});
   }
   std::ostream& out = file.is_open() ? static_cast<std::ostream&>(file) : std::cout;
-  const auto num_failed = (*offline)->run_lines(std::cin, out, flags.batch);
+  const auto num_failed = offline.run_lines(std::cin, out, flags.batch);
   if (!num_failed) return report_error(flags.common, num_failed.error());
   return *num_failed == 0 ? 0 : exit_status(ErrorCode::kNo);
+}
+
+int run(Flags& flags) {
+  // Lines in, lines out: an error that stops all of them is a document too.
+  if (flags.is_jsonl) flags.common.format = "json";
+  if (const Status settled = settle_model(flags.model, flags.common); !settled)
+    return report_error(flags.common, settled.error());
+  auto load = load_options(flags.engine, flags.model, flags.common);
+  if (!load) return report_error(flags.common, load.error());
+  if (flags.engine.max_num_seqs.empty()) load->engine.max_num_seqs = flags.batch;
+  auto offline = serve::Offline::load(*load);
+  if (!offline) return report_error(flags.common, offline.error());
+  const int status = flags.is_jsonl ? run_lines(flags, **offline) : run_one(flags, **offline);
+  if (const Status saved = (*offline)->model().engine->save_prefix_cache(); !saved)
+    log_warning(saved.error().describe());
+  return status;
 }
 
 }  // namespace

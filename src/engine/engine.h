@@ -40,6 +40,7 @@ struct EngineOptions {
   int max_num_batched_tokens = 512;
   std::optional<double> memory_utilization;  // share of the available memory for all of it; default 0.92
   bool enable_prefix_caching = true;
+  std::string prefix_cache_dir;  // folder in which the prefix cache outlives the process; empty: it does not
   Batching batching = Batching::kContinuous;
 };
 
@@ -156,6 +157,10 @@ class Engine {
   virtual bool has_work() const = 0;
   /// One scheduler step and one forward pass. Returns what became known, possibly nothing.
   virtual std::vector<Output> step() = 0;
+
+  /// Writes the prefix cache to prefix_cache_dir, when one was given; for the end, when nothing runs.
+  /// Errors: kUsage when it cannot be written.
+  virtual Status save_prefix_cache() = 0;
 
   /// Bytes of the KV pool that the system has made resident, read from the page tables (mincore), not
   /// computed.

@@ -20,6 +20,7 @@ Result<KvPool> KvPool::create(const model::ModelSpec& spec, const memory::Embedd
   pool.dtype_ = cache.dtype;
   pool.block_size_ = cache.block_size;
   pool.block_bytes_ = cache.bytes_per_block.value;
+  pool.num_groups_ = cache.groups.size();
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     LayerLayout layout{.group = cache.places[i].group, .offset_bytes = cache.places[i].offset_bytes};
     PLIMSOLL_TRY(const Bytes per_token, memory::kv_layer_bytes_per_token(spec.layers[i], cache.dtype));
@@ -58,6 +59,7 @@ KvPool& KvPool::operator=(KvPool&& other) noexcept {
   std::swap(block_bytes_, other.block_bytes_);
   std::swap(layers_bytes_, other.layers_bytes_);
   std::swap(block_size_, other.block_size_);
+  std::swap(num_groups_, other.num_groups_);
   std::swap(layers_, other.layers_);
   return *this;
 }
@@ -76,7 +78,7 @@ std::byte* KvPool::values(std::int64_t block, int layer, int kv_head) const {
 }
 
 void KvPool::copy(std::int64_t from, std::int64_t to) const {
-  std::memcpy(data_ + to * block_bytes_, data_ + from * block_bytes_, static_cast<std::size_t>(block_bytes_));
+  std::ranges::copy(block(from), block(to).begin());
 }
 
 void KvPool::touch(int group, std::int64_t block, std::int64_t slot) const {

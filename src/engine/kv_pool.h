@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/dtype.h"
@@ -30,6 +31,8 @@ class KvPool {
 
   DType dtype() const { return dtype_; }
   int block_size() const { return block_size_; }  // tokens
+  std::size_t num_groups() const { return num_groups_; }
+  Bytes bytes_per_block() const { return Bytes(block_bytes_); }
   Bytes bytes() const { return Bytes(static_cast<std::int64_t>(size_)); }
   /// Of all layers, before any window has slid.
   Bytes bytes_per_token() const { return Bytes(layers_bytes_ / block_size_); }
@@ -41,6 +44,9 @@ class KvPool {
   std::byte* keys(std::int64_t block, int layer, int kv_head) const;
   std::byte* values(std::int64_t block, int layer, int kv_head) const;
 
+  std::span<std::byte> block(std::int64_t block) const {
+    return {data_ + block * block_bytes_, static_cast<std::size_t>(block_bytes_)};
+  }
   /// A whole block, whatever its group keeps in it.
   void copy(std::int64_t from, std::int64_t to) const;
   /// Writes zeros where one token of a sequence has its keys and values, in all layers of a group. `slot`:
@@ -65,6 +71,7 @@ class KvPool {
   std::int64_t block_bytes_ = 0;
   std::int64_t layers_bytes_ = 0;  // of block_size tokens in all layers, without what groups leave unused
   int block_size_ = 0;
+  std::size_t num_groups_ = 0;
   std::vector<LayerLayout> layers_;
 };
 

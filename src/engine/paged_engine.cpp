@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "base/log.h"
+#include "engine/prefix_file.h"
+
 namespace plimsoll::engine {
 namespace {
 
@@ -33,6 +36,28 @@ PagedEngine::PagedEngine(Parts parts)
   // A step allocates nothing: the largest one has room from the start.
   rows_.reserve(static_cast<std::size_t>(parts.options.max_num_batched_tokens));
   tables_.reserve(static_cast<std::size_t>(parts.options.max_num_seqs) * plan_.cache.groups.size());
+  if (!parts.options.enable_prefix_caching || parts.options.prefix_cache_dir.empty()) return;
+  prefix_folder_ = parts.options.prefix_cache_dir;
+  prefix_identity_ = prefix_identity(*artifact_, spec_, plan_.cache);
+  load_prefix_cache(parts.options);
+}
+
+// A file that cannot be used costs its content, not the start.
+void PagedEngine::load_prefix_cache(const EngineOptions& options) {
+  const auto tokens = load_prefixes(prefix_folder_, prefix_identity_, spec_.vocab_size, scheduler_, pool_);
+  if (!tokens) {
+    log_warning(tokens.error().describe());
+    scheduler_ = schedule::Scheduler(scheduler_options(options, plan_));  // with nothing half taken
+  } else if (*tokens > 0) {
+    log_info(fmt::format("prefix cache: {} tokens from {}", with_commas(*tokens), prefix_folder_));
+  }
+}
+
+Status PagedEngine::save_prefix_cache() {
+  if (prefix_folder_.empty()) return {};
+  PLIMSOLL_TRY(const std::int64_t tokens, save_prefixes(prefix_folder_, prefix_identity_, scheduler_, pool_));
+  log_info(fmt::format("prefix cache: {} tokens kept in {}", with_commas(tokens), prefix_folder_));
+  return {};
 }
 
 MemoryReport PagedEngine::memory() const {

@@ -39,6 +39,7 @@ class PagedEngine final : public Engine {
   std::int64_t vocab_size() const override { return spec_.vocab_size; }
   bool has_work() const override { return scheduler_.has_work() || !finished_early_.empty(); }
   Bytes resident_kv_bytes() const override { return pool_.resident_bytes(); }
+  Status save_prefix_cache() override;
 
   Result<RequestId> add(Submission submission) override;
   void cancel(RequestId request) override;
@@ -64,6 +65,7 @@ class PagedEngine final : public Engine {
     bool wants_prompt_rows() const { return !has_begun && (!prompt_logits.empty() || num_prompt_logprobs); }
   };
 
+  void load_prefix_cache(const EngineOptions& options);
   Status check_prompt(std::span<const TokenId> prompt) const;
   void collect_rows();
   void keep_prompt_rows();
@@ -90,6 +92,7 @@ class PagedEngine final : public Engine {
   std::vector<std::span<const schedule::BlockId>> tables_;  // [sequences of step_, groups]
   std::vector<std::int32_t> logit_rows_;                    // of step_: rows whose logits choose a token,
   std::vector<schedule::SequenceId> logit_sequences_;       // and of which sequences they are
+  std::string prefix_folder_, prefix_identity_;             // empty: nothing is kept
   RequestId next_request_ = 1;
   schedule::SequenceId next_sequence_ = 1;
 };

@@ -32,6 +32,11 @@ class BlockManager {
   /// The content of a held block left the prefix tree; its holder may write to it again.
   void unmark_cached(BlockId block);
 
+  /// Cached blocks, by time of release: the last one, and the one released before another; kNoBlock at the
+  /// end.
+  BlockId newest_cached() const { return newest_; }
+  BlockId older_cached(BlockId block) const { return entry(block).older; }
+
   int references(BlockId block) const { return entry(block).references; }
   bool is_indexed(BlockId block) const { return entry(block).is_indexed; }
   Blocks total() const { return Blocks(static_cast<std::int64_t>(entries_.size())); }

@@ -2,6 +2,7 @@
 #include "schedule/block_store.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "schedule/cache_group.h"
@@ -275,6 +276,61 @@ SequenceBlocks BlockStore::share(SequenceBlocks& parent, std::int64_t num_tokens
   child.shares_tail = parent.shares_tail = true;
   parent.writable = 0;
   return child;
+}
+
+std::vector<KeptPrefix> BlockStore::kept() const {
+  std::vector<KeptPrefix> list;
+  std::unordered_map<PrefixId, std::int32_t> index;
+  std::vector<PrefixId> chain;
+  for (BlockId block = pool_.newest_cached(); block != kNoBlock; block = pool_.older_cached(block)) {
+    chain.clear();
+    for (PrefixId at = tree_.prefix_of(block); at != kNoPrefix && !index.contains(at); at = tree_.parent(at))
+      chain.push_back(at);
+    for (std::size_t i = chain.size(); i-- > 0;) {
+      const PrefixId parent = tree_.parent(chain[i]);
+      const auto tokens = tree_.tokens(chain[i]);
+      KeptPrefix kept{.parent = parent == kNoPrefix ? -1 : index.at(parent),
+                      .tokens = {tokens.begin(), tokens.end()},
+                      .key = tree_.key(chain[i]),
+                      .blocks = std::vector<BlockId>(groups_.size(), kNoBlock)};
+      for (std::size_t g = 0; g < groups_.size(); ++g) {
+        const BlockId content = tree_.block(chain[i], static_cast<int>(g));
+        if (content != kNoBlock && pool_.references(content) == 0) kept.blocks[g] = content;
+      }
+      index.emplace(chain[i], static_cast<std::int32_t>(list.size()));
+      list.push_back(std::move(kept));
+    }
+  }
+  return list;
+}
+
+Status BlockStore::restore(std::vector<KeptPrefix>& prefixes) {
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    const KeptPrefix& kept = prefixes[i];
+    if (kept.parent < -1 || kept.parent >= static_cast<std::int64_t>(i) ||
+        std::ssize(kept.tokens) != block_size_ || kept.blocks.size() != groups_.size())
+      return fail(ErrorCode::kMalformed, "the list of kept prefixes does not hang together");
+  }
+  std::vector<PrefixId> nodes;
+  std::vector<BlockId> taken;
+  for (KeptPrefix& kept : prefixes) {
+    const PrefixId parent = kept.parent < 0 ? kNoPrefix : nodes[static_cast<std::size_t>(kept.parent)];
+    nodes.push_back(tree_.reach(parent, kept.key, kept.tokens));
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (kept.blocks[g] == kNoBlock) continue;
+      kept.blocks[g] = kNoBlock;
+      if (pool_.num_available() == pool_.num_cached()) continue;  // what was restored is not evicted again
+      const BlockId block = take();
+      taken.push_back(block);
+      if (!tree_.offer(nodes.back(), static_cast<int>(g), block)) continue;  // it is in the list twice
+      pool_.mark_cached(block);
+      kept.blocks[g] = block;
+    }
+  }
+  // The first of the list was released last.
+  for (std::size_t i = taken.size(); i-- > 0;) pool_.release(taken[i]);
+  for (const PrefixId node : nodes) tree_.release(node);
+  return {};
 }
 
 }  // namespace plimsoll::schedule

@@ -71,6 +71,10 @@ class BlockStore {
   /// A second holder of all that belongs to the first `num_tokens` tokens, which are all that is computed.
   SequenceBlocks share(SequenceBlocks& parent, std::int64_t num_tokens, std::int64_t final_tokens);
 
+  /// See Scheduler::kept_prefixes() and restore().
+  std::vector<KeptPrefix> kept() const;
+  Status restore(std::vector<KeptPrefix>& prefixes);
+
   const BlockManager& pool() const { return pool_; }
   std::int64_t num_evicted() const { return num_evicted_; }
   std::int64_t num_copied() const { return num_copied_; }

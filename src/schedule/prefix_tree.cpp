@@ -35,7 +35,7 @@ std::uint64_t PrefixTree::hash_of(PrefixId parent, std::string_view key,
   return XXH3_64bits_withSeed(tokens.data(), tokens.size_bytes(), seed);
 }
 
-std::span<const TokenId> PrefixTree::tokens_of(PrefixId prefix) const {
+std::span<const TokenId> PrefixTree::tokens(PrefixId prefix) const {
   return std::span(tokens_).subspan(static_cast<std::size_t>(prefix) * block_size_, block_size_);
 }
 
@@ -44,7 +44,7 @@ PrefixId PrefixTree::find_hashed(std::uint64_t hash, PrefixId parent, std::strin
   PrefixId at = buckets_[hash & (buckets_.size() - 1)];
   for (; at != kNoPrefix; at = node(at).next)
     if (node(at).hash == hash && node(at).parent == parent && node(at).key == key &&
-        std::ranges::equal(tokens, tokens_of(at)))
+        std::ranges::equal(tokens, this->tokens(at)))
       break;
   return at;
 }

@@ -44,6 +44,12 @@ class PrefixTree {
   /// Forgets what a block contained, when it is evicted or written again; a block without record is ignored.
   void forget(BlockId block);
 
+  /// The node that a block is recorded at, or kNoPrefix.
+  PrefixId prefix_of(BlockId block) const { return places_[static_cast<std::size_t>(block)].prefix; }
+  PrefixId parent(PrefixId prefix) const { return node(prefix).parent; }
+  const std::string& key(PrefixId prefix) const { return node(prefix).key; }
+  std::span<const TokenId> tokens(PrefixId prefix) const;
+
   std::size_t num_nodes() const { return nodes_.size() - unused_.size(); }
 
  private:
@@ -64,7 +70,6 @@ class PrefixTree {
     return static_cast<std::size_t>(prefix) * num_groups_ + static_cast<std::size_t>(group);
   }
   std::uint64_t hash_of(PrefixId parent, std::string_view key, std::span<const TokenId> tokens) const;
-  std::span<const TokenId> tokens_of(PrefixId prefix) const;
   PrefixId& bucket(std::uint64_t hash) { return buckets_[hash & (buckets_.size() - 1)]; }
   PrefixId find_hashed(std::uint64_t hash, PrefixId parent, std::string_view key,
                        std::span<const TokenId> tokens) const;

@@ -83,6 +83,14 @@ struct Step {
   std::vector<SequenceId> preempted;  // lost their blocks; will be recomputed from the start
 };
 
+/// One block of tokens of a prefix, and where its content lies: what outlives a scheduler.
+struct KeptPrefix {
+  std::int32_t parent = -1;     // index of the block before it in the list; -1: it is the first
+  std::vector<TokenId> tokens;  // [block_size]
+  std::string key;              // what besides its tokens tells its content apart
+  std::vector<BlockId> blocks;  // [groups], or kNoBlock
+};
+
 struct Stats {
   std::int64_t running = 0, waiting = 0, preemptions = 0;
   Blocks blocks_total, blocks_used,
@@ -94,6 +102,8 @@ struct Stats {
 class Scheduler {
  public:
   explicit Scheduler(const Options& options);
+  Scheduler(Scheduler&&) noexcept;
+  Scheduler& operator=(Scheduler&&) noexcept;
   ~Scheduler();
 
   /// Queues a sequence.
@@ -127,6 +137,14 @@ class Scheduler {
   std::span<const TokenId> tokens(SequenceId sequence) const;
   /// Prompt tokens that needed no computing when the sequence was admitted for the first time.
   std::int64_t cached_prompt_tokens(SequenceId sequence) const;
+
+  /// What the prefix cache holds that no sequence uses: last released first, and blocks after those before
+  /// them.
+  std::vector<KeptPrefix> kept_prefixes() const;
+  /// Takes free blocks for prefixes of another scheduler, from the first of the list on, while there are
+  /// some; before any sequence is added. `blocks` become those of this pool, to be filled by the caller.
+  /// Errors: kMalformed when the list does not hang together.
+  Status restore(std::vector<KeptPrefix>& prefixes);
 
   bool has_work() const;
   Stats stats() const;

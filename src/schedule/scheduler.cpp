@@ -199,6 +199,8 @@ Scheduler::Scheduler(const Options& options) {
   state_ = std::make_unique<State>(options);
 }
 
+Scheduler::Scheduler(Scheduler&&) noexcept = default;
+Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 Scheduler::~Scheduler() = default;
 
 Status Scheduler::add(Request request) {
@@ -315,6 +317,15 @@ std::span<const TokenId> Scheduler::tokens(SequenceId sequence) const {
 std::int64_t Scheduler::cached_prompt_tokens(SequenceId sequence) const {
   const auto found = state_->sequences.find(sequence);
   return found == state_->sequences.end() ? 0 : found->second.cached_prompt_tokens;
+}
+
+std::vector<KeptPrefix> Scheduler::kept_prefixes() const {
+  return state_->store.kept();
+}
+
+Status Scheduler::restore(std::vector<KeptPrefix>& prefixes) {
+  PLIMSOLL_CHECK(state_->sequences.empty(), "prefixes are restored before any sequence is added");
+  return state_->store.restore(prefixes);
 }
 
 bool Scheduler::has_work() const {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/log.h"
 #include "http/http.h"
 #include "serve/engine_loop.h"
 #include "serve/metrics.h"
@@ -109,6 +110,9 @@ void App::stop(std::chrono::milliseconds drain) {
   state_->server->stop(drain);
   state_->thread.join();
   state_->loop->stop(std::chrono::milliseconds(0));
+  if (!state_->loop->is_alive()) return;  // what a failed engine holds is not worth keeping
+  if (const Status saved = state_->model.engine->save_prefix_cache(); !saved)
+    log_warning(saved.error().describe());
 }
 
 }  // namespace plimsoll::serve

@@ -71,6 +71,7 @@ class ScriptedEngine : public engine::Engine {
   bool has_work() const override { return !requests_.empty(); }
   std::vector<engine::Output> step() override;
   Bytes resident_kv_bytes() const override { return Bytes(0); }
+  Status save_prefix_cache() override { return {}; }
 
   /// Steps wait while it is closed: a test sees requests in flight.
   void close_gate();

@@ -156,8 +156,8 @@ TEST(Measure, ThePoolHoldsWhatTheFormulaSays) {
   ASSERT_TRUE(measured) << measured.error().describe();
   ASSERT_EQ(measured->size(), 2u);
   // 256 tokens more are 16 blocks more; both lengths end on a page.
-  EXPECT_EQ((*measured)[0].resident.value, 256 * 1024);
-  EXPECT_EQ((*measured)[1].resident.value, 512 * 1024);
+  EXPECT_EQ((*measured)[0].resident().value, 256 * 1024);
+  EXPECT_EQ((*measured)[1].resident().value, 512 * 1024);
   EXPECT_FALSE(measure_kv(options, {0}));
 }
 
