@@ -20,7 +20,8 @@ std::string_view to_string(Isa isa);
 std::vector<Isa> available_isas();
 
 /// True for the stored types that to_float and matmul take: f32 f16 bf16, q4_0 q4_1 q5_0 q5_1 q8_0,
-/// q2_k to q6_k, iq4_nl iq4_xs mxfp4. Source: docs/formats/gguf_blocks.md.
+/// q2_k to q6_k, iq1_s iq1_m iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq4_nl iq4_xs, tq1_0 tq2_0, mxfp4 nvfp4.
+/// Source: docs/formats/gguf_blocks.md.
 bool can_read(DType dtype);
 
 /// Weight rows that matmul widens at once; sizes its scratch.

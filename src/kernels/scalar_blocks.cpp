@@ -2,6 +2,7 @@
 #include "kernels/scalar_blocks.h"
 
 #include "base/result.h"
+#include "kernels/scalar_code_books.h"
 #include "kernels/stored.h"
 
 namespace plimsoll::kernels {
@@ -162,6 +163,26 @@ BlockReader block_reader(DType dtype) {
       return iq4_xs;
     case DType::kMXFP4:
       return mxfp4;
+    case DType::kIQ2XXS:
+      return read_iq2_xxs;
+    case DType::kIQ2XS:
+      return read_iq2_xs;
+    case DType::kIQ2S:
+      return read_iq2_s;
+    case DType::kIQ3XXS:
+      return read_iq3_xxs;
+    case DType::kIQ3S:
+      return read_iq3_s;
+    case DType::kIQ1S:
+      return read_iq1_s;
+    case DType::kIQ1M:
+      return read_iq1_m;
+    case DType::kTQ1_0:
+      return read_tq1_0;
+    case DType::kTQ2_0:
+      return read_tq2_0;
+    case DType::kNVFP4:
+      return read_nvfp4;
     default:
       return nullptr;
   }

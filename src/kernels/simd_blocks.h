@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "kernels/scalar_code_books.h"
 #include "kernels/simd_codes.h"
 
 namespace plimsoll::kernels {
@@ -192,6 +193,36 @@ struct MXFP4 {
   }
 };
 
+// Types that are looked up element by element: the plain code reads them into a buffer.
+template <void (*kRead)(const Byte*, float*), int kNumElements, int kNumBytes>
+struct ReadPlainly {
+  static constexpr int kElements = kNumElements, kBytes = kNumBytes;
+  template <class V, class Use>
+  static PLIMSOLL_INLINE void each(const Byte* block, Use use) {
+    float values[kElements];
+    kRead(block, values);
+    const float* at = values;
+    for (int unit = 0; unit < kElements / 16; ++unit) {
+      typename V::Unit widened;
+      for (auto& part : widened.part) {
+        part = V::load(at);
+        at += V::kLanes;
+      }
+      use(unit, widened);
+    }
+  }
+};
+using IQ2XXS = ReadPlainly<read_iq2_xxs, 256, 66>;
+using IQ2XS = ReadPlainly<read_iq2_xs, 256, 74>;
+using IQ2S = ReadPlainly<read_iq2_s, 256, 82>;
+using IQ3XXS = ReadPlainly<read_iq3_xxs, 256, 98>;
+using IQ3S = ReadPlainly<read_iq3_s, 256, 110>;
+using IQ1S = ReadPlainly<read_iq1_s, 256, 50>;
+using IQ1M = ReadPlainly<read_iq1_m, 256, 56>;
+using TQ1_0 = ReadPlainly<read_tq1_0, 256, 54>;
+using TQ2_0 = ReadPlainly<read_tq2_0, 256, 66>;
+using NVFP4 = ReadPlainly<read_nvfp4, 64, 36>;
+
 // Plain numbers: V's width at a time, and the first n of one more.
 struct PlainF32 {
   static constexpr int kBytes = 4;
@@ -263,6 +294,26 @@ static void for_type(DType dtype, Plain plain, Blocks blocks) {
       return blocks(IQ4XS{});
     case DType::kMXFP4:
       return blocks(MXFP4{});
+    case DType::kIQ2XXS:
+      return blocks(IQ2XXS{});
+    case DType::kIQ2XS:
+      return blocks(IQ2XS{});
+    case DType::kIQ2S:
+      return blocks(IQ2S{});
+    case DType::kIQ3XXS:
+      return blocks(IQ3XXS{});
+    case DType::kIQ3S:
+      return blocks(IQ3S{});
+    case DType::kIQ1S:
+      return blocks(IQ1S{});
+    case DType::kIQ1M:
+      return blocks(IQ1M{});
+    case DType::kTQ1_0:
+      return blocks(TQ1_0{});
+    case DType::kTQ2_0:
+      return blocks(TQ2_0{});
+    case DType::kNVFP4:
+      return blocks(NVFP4{});
     default:
       return;
   }

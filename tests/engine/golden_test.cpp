@@ -82,7 +82,7 @@ TEST_P(GoldenGguf, LogitsAndGreedyTokensMatchDequantizedReference) {
   ASSERT_TRUE(expected);
   const auto logits =
       testing::read_float_tensors(testing::golden_path("gguf/expected_gguf_logits.safetensors"));
-  const std::string file = GetParam() + ".gguf";
+  const std::string& file = GetParam();
   const Json& rows = (*expected)["files"][file];
   ASSERT_TRUE(rows.is_object()) << file;
   const auto prompts =
@@ -100,15 +100,26 @@ TEST_P(GoldenGguf, LogitsAndGreedyTokensMatchDequantizedReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Llama, GoldenGguf,
-                         ::testing::Values("llama_plain-bf16", "llama_plain-f16", "llama_rope_llama3-bf16",
-                                           "llama_k256-bf16", "llama_k256-Q4_0", "llama_k256-Q4_1"),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           for (char& c : name)
-                             if (c == '-') c = '_';
-                           return name;
-                         });
+// Those whose architecture the engine computes; without the full sets, the copied ones.
+std::vector<std::string> computed_files() {
+  std::vector<std::string> files;
+  for (const char* name :
+       {"llama_plain-bf16",  "llama_plain-f16", "llama_rope_llama3-bf16", "llama_k256-bf16",
+        "llama_k256-Q4_0",   "llama_k256-Q4_1", "llama_k256-Q5_0",        "llama_k256-Q5_1",
+        "llama_k256-Q8_0",   "llama_k256-Q2_K", "llama_k256-Q3_K_M",      "llama_k256-Q4_K_M",
+        "llama_k256-Q5_K_M", "llama_k256-Q6_K", "llama_k256-IQ4_NL",      "llama_k256-IQ4_XS",
+        "qwen2-f16",         "qwen2-Q8_0",      "qwen2-Q4_K_M",           "qwen3-bf16",
+        "qwen3-Q8_0",        "qwen3-Q4_0"})
+    files.push_back(std::string(name) + ".gguf");
+  return testing::present("gguf", files);
+}
+
+INSTANTIATE_TEST_SUITE_P(Computed, GoldenGguf, ::testing::ValuesIn(computed_files()), [](const auto& test) {
+  std::string name = test.param.substr(0, test.param.size() - std::string(".gguf").size());
+  for (char& c : name)
+    if (c == '-') c = '_';
+  return name;
+});
 
 }  // namespace
 }  // namespace plimsoll::engine

@@ -79,10 +79,11 @@ class Matmul : public EveryIsa {
 };
 INSTANTIATE_TEST_SUITE_P(Isa, Matmul, ::testing::ValuesIn(available_isas()), isa_name);
 
-const std::vector<DType> kAll{DType::kF32,  DType::kF16,   DType::kBF16,  DType::kQ4_0,
-                              DType::kQ4_1, DType::kQ5_0,  DType::kQ5_1,  DType::kQ8_0,
-                              DType::kQ2K,  DType::kQ3K,   DType::kQ4K,   DType::kQ5K,
-                              DType::kQ6K,  DType::kIQ4NL, DType::kIQ4XS, DType::kMXFP4};
+const std::vector<DType> kAll{
+    DType::kF32,   DType::kF16,    DType::kBF16,  DType::kQ4_0,  DType::kQ4_1,   DType::kQ5_0, DType::kQ5_1,
+    DType::kQ8_0,  DType::kQ2K,    DType::kQ3K,   DType::kQ4K,   DType::kQ5K,    DType::kQ6K,  DType::kIQ1S,
+    DType::kIQ1M,  DType::kIQ2XXS, DType::kIQ2XS, DType::kIQ2S,  DType::kIQ3XXS, DType::kIQ3S, DType::kIQ4NL,
+    DType::kIQ4XS, DType::kTQ1_0,  DType::kTQ2_0, DType::kMXFP4, DType::kNVFP4};
 
 TEST_P(Matmul, AgreesWithDoubles) {
   for (const DType dtype : kAll) {

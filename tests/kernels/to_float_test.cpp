@@ -16,7 +16,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, ToFloat, ::testing::ValuesIn(available_isas()), is
 
 TEST_P(ToFloat, BlocksReadBitForBitAsTheReference) {
   const auto rows = golden_rows();
-  ASSERT_EQ(rows.size(), 13u * 3u);
+  ASSERT_EQ(rows.size(), 23u * 3u);
   for (const GoldenRows& row : rows) {
     ASSERT_FALSE(row.values.empty()) << row.name;
     const auto elements = static_cast<std::int64_t>(row.values.size());
@@ -107,9 +107,10 @@ TEST_P(ToFloat, PlainTypesTakeAnyLength) {
 }
 
 TEST(CanRead, NamesWhatTheTablesTake) {
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_1, DType::kQ6K})
+  for (const DType dtype :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_1, DType::kQ6K, DType::kIQ1M, DType::kNVFP4})
     EXPECT_TRUE(can_read(dtype)) << name(dtype);
-  for (const DType dtype : {DType::kF64, DType::kI32, DType::kQ8K, DType::kIQ1M})
+  for (const DType dtype : {DType::kF64, DType::kI32, DType::kQ8_1, DType::kQ8K, DType::kQ1_0})
     EXPECT_FALSE(can_read(dtype)) << name(dtype);
 }
 
