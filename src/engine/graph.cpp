@@ -24,7 +24,7 @@ void add_bias(const std::vector<float>& bias, float* values) {
 }  // namespace
 
 struct Graph::Product {
-  const Matrix* matrix = nullptr;
+  const StoredMatrix* matrix = nullptr;
   float* output = nullptr;  // [rows, output_stride]
   std::int64_t output_stride = 0;
   std::int64_t chunks() const { return (matrix->rows + kRowsPerChunk - 1) / kRowsPerChunk; }
@@ -81,20 +81,18 @@ void Graph::multiply(std::span<const Product> products, const float* input, std:
   team_.run(chunks, [&](std::int64_t chunk, int thread) {
     const Product* product = products.data();
     for (; chunk >= product->chunks(); ++product) chunk -= product->chunks();
-    const Matrix& matrix = *product->matrix;
     const std::int64_t begin = chunk * kRowsPerChunk;
-    kernels_.matmul(matrix.dtype, matrix.data, matrix.columns, begin,
-                    std::min(begin + kRowsPerChunk, matrix.rows), input, num_rows, product->output,
-                    product->output_stride, scratch_.data() + thread * scratch_stride_);
+    multiply_rows(kernels_, *product->matrix, begin, std::min(begin + kRowsPerChunk, product->matrix->rows),
+                  input, num_rows, product->output, product->output_stride,
+                  scratch_.data() + thread * scratch_stride_);
   });
 }
 
 void Graph::embed(std::span<const Row> rows) {
-  const Matrix& table = weights_.token_embedding;
   const std::int64_t half = spec_.rope.rotary_dim / 2;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     float* out = residual_.data() + static_cast<std::int64_t>(r) * spec_.hidden_size;
-    kernels_.to_float(table.dtype, table.data + rows[r].token * table.row_bytes, table.columns, out);
+    widen_rows(weights_.token_embedding, rows[r].token, rows[r].token + 1, out);
     if (spec_.embedding_scale != 1.0)
       for (int i = 0; i < spec_.hidden_size; ++i) out[i] *= static_cast<float>(spec_.embedding_scale);
     float* cosines = angles_.data() + static_cast<std::int64_t>(r) * 2 * half;

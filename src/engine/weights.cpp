@@ -7,7 +7,11 @@
 #include <span>
 #include <string>
 
+#include "engine/quantized_weights.h"
 #include "kernels/kernels.h"
+#include "memory/memory.h"
+#include "model/declarations.h"
+#include "model/stored_weights.h"
 
 namespace plimsoll::engine {
 namespace {
@@ -46,16 +50,11 @@ Result<std::optional<Loaded>> load_tensor(const artifact::Artifact& artifact, co
   return std::optional<Loaded>(Loaded{tensor, bytes});
 }
 
-Matrix as_matrix(const Loaded& loaded) {
-  Matrix matrix;
-  matrix.dtype = loaded.tensor->dtype;
-  matrix.data = loaded.bytes.data();
-  matrix.rows = loaded.tensor->shape[0];
-  matrix.columns = loaded.tensor->shape[1];
-  const auto row_bytes = stored_bytes(matrix.dtype, matrix.columns);
+StoredMatrix as_matrix(const Loaded& loaded) {
+  const auto& shape = loaded.tensor->shape;
+  const auto row_bytes = stored_bytes(loaded.tensor->dtype, shape[1]);
   PLIMSOLL_CHECK(row_bytes.has_value(), "the artifact admits only rows of whole blocks");
-  matrix.row_bytes = row_bytes->value;
-  return matrix;
+  return {shape[0], shape[1], PlainRows{loaded.tensor->dtype, loaded.bytes.data(), row_bytes->value}};
 }
 
 std::vector<float> as_floats(const Loaded& loaded) {
@@ -67,7 +66,7 @@ std::vector<float> as_floats(const Loaded& loaded) {
 
 // Exactly one of the two is set for a role.
 struct Slot {
-  Matrix* matrix = nullptr;
+  StoredMatrix* matrix = nullptr;
   std::vector<float>* vector = nullptr;
 };
 
@@ -125,16 +124,36 @@ Slot slot_of(ModelWeights& weights, const model::Weight& weight) {
   return {};
 }
 
+Result<StoredMatrix> load_by_scheme(const artifact::Artifact& artifact, const model::Weight& weight,
+                                    const model::Quantization& declared) {
+  if (const auto* scheme = declared.scheme_of(model::split_name(weight.hf_name).module))
+    return load_quantized(artifact, weight, declared, *scheme);
+  PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
+  PLIMSOLL_CHECK(loaded.has_value(), "matrices are not optional");
+  return as_matrix(*loaded);
+}
+
 }  // namespace
 
 Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
+  const auto declared = model::declared_quantization(artifact);
+  if (declared) PLIMSOLL_TRY_VOID(memory::check_embedded_quantization(*declared));
+  if (declared && !declared->can_answer(spec.weights.size()))
+    return fail(ErrorCode::kUnsupported, "the config has more rules for groups of modules than are tried",
+                "config.json: " + declared->pointer, "serve it with another engine");
   ModelWeights weights;
   weights.layers.resize(spec.layers.size());
   for (const auto& weight : spec.weights) {
+    if (weight.role == Role::kNone) continue;  // of prediction layers, which the graph has no use for
+    const Slot slot = slot_of(weights, weight);
+    for (const artifact::Tensor* tensor : model::tensors_of(artifact, weight))
+      weights.stored += Bytes(tensor->bytes);
+    if (declared && slot.matrix && !is_stored_plain(artifact, weight)) {
+      PLIMSOLL_TRY(*slot.matrix, load_by_scheme(artifact, weight, *declared));
+      continue;
+    }
     PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
     if (!loaded) continue;
-    weights.stored += Bytes(loaded->tensor->bytes);
-    const Slot slot = slot_of(weights, weight);
     if (slot.matrix)
       *slot.matrix = as_matrix(*loaded);
     else

@@ -4,51 +4,40 @@
 // engine does.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "artifact/artifact.h"
-#include "base/dtype.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "engine/stored_matrix.h"
 #include "model/model.h"
 
 namespace plimsoll::engine {
 
-/// A linear layer's weights, row by row as the file has them.
-struct Matrix {
-  DType dtype = DType::kF32;
-  const std::byte* data = nullptr;  // [rows, columns], mapped
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::int64_t row_bytes = 0;
-};
-
 struct LayerWeights {
   std::vector<float> attention_norm;                    // [hidden]
-  Matrix query, key, value;                             // [heads * head_dim, hidden]
+  StoredMatrix query, key, value;                       // [heads * head_dim, hidden]
   std::vector<float> query_bias, key_bias, value_bias;  // [heads * head_dim], or empty
   std::vector<float> query_norm, key_norm;              // [head_dim], or empty
-  Matrix attention_output;                              // [hidden, q_heads * head_dim]
+  StoredMatrix attention_output;                        // [hidden, q_heads * head_dim]
   std::vector<float> attention_output_bias;             // [hidden], or empty
   std::vector<float> ffn_norm;                          // [hidden]
-  Matrix gate, up;                                      // [intermediate, hidden]
-  Matrix down;                                          // [hidden, intermediate]
+  StoredMatrix gate, up;                                // [intermediate, hidden]
+  StoredMatrix down;                                    // [hidden, intermediate]
   std::vector<float> gate_bias, up_bias, down_bias;     // or empty
 };
 
 struct ModelWeights {
-  Matrix token_embedding;  // [vocab, hidden]
+  StoredMatrix token_embedding;  // [vocab, hidden]
   std::vector<LayerWeights> layers;
   std::vector<float> output_norm;       // [hidden]
-  Matrix output_head;                   // [vocab, hidden]; the embedding when tied
+  StoredMatrix output_head;             // [vocab, hidden]; the embedding when tied
   std::vector<float> rope_frequencies;  // [rotary_dim/2] divisors, or empty
   Bytes stored;                         // bytes of all tensors in use, each counted once
 };
 
 /// Errors: kMalformed naming the tensor when it is missing or has another shape; kUnsupported for a stored
-/// type that the kernels cannot read.
+/// type or a quantized layout that is not read.
 Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const model::ModelSpec& spec);
 
 }  // namespace plimsoll::engine

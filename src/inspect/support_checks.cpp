@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include "facts/facts.h"
-#include "memory/embedded.h"
+#include "memory/memory.h"
+#include "model/declarations.h"
 #include "text/parsers/output_parser.h"
 #include "text/text.h"
 
@@ -57,14 +58,19 @@ Json row_json(const facts::EngineSupport& support, const Wanted& wanted) {
        {"source", support.source}});
 }
 
+// Why the embedded engine does not compute the model; empty when it does.
+std::string own_refusal(const Subject& subject, const Report& report) {
+  if (!report.spec) return "the architecture is not read here";
+  if (const Status can = memory::check_embedded(*report.spec); !can) return can.error().message;
+  if (const auto declared = model::declared_quantization(subject.artifact))
+    if (const Status can = memory::check_embedded_quantization(*declared); !can) return can.error().message;
+  return {};
+}
+
 // What the embedded engine itself says.
-Json own_row(const Report& report, const Wanted& wanted) {
-  std::string note;
-  bool is_known = report.spec.has_value();
-  if (!is_known)
-    note = "the architecture is not read here";
-  else if (const Status can = memory::check_embedded(*report.spec); !can)
-    note = can.error().message;
+Json own_row(const Subject& subject, const Report& report, const Wanted& wanted) {
+  const bool is_known = report.spec.has_value();
+  const std::string note = own_refusal(subject, report);
   const bool is_supported = is_known && note.empty();
   const bool is_text_only = is_known && report.spec->encoders.empty();
   return Json::object(
@@ -117,7 +123,7 @@ void check_support(const Subject& subject, Report& report) {
     }
     report.support.push_back(row_json(support, wanted));
   }
-  report.support.push_back(own_row(report, wanted));
+  report.support.push_back(own_row(subject, report, wanted));
 }
 
 }  // namespace plimsoll::inspect

@@ -24,6 +24,10 @@ std::vector<Isa> available_isas();
 /// Source: docs/formats/gguf_blocks.md.
 bool can_read(DType dtype);
 
+/// What the codes of a small type stand for, before any scale: 256 numbers of i8, f8_e4m3, f8_e5m2, f8_e8m0;
+/// 16 of f4 (e2m1). Null for other types. Source: OCP 8-bit floating point and microscaling specifications.
+const float* code_values(DType dtype);
+
 /// Weight rows that matmul widens at once; sizes its scratch.
 inline constexpr std::int64_t kScratchRows = 8;
 
@@ -38,8 +42,9 @@ struct Kernels {
 
   /// out[t, r] = sum_k x[t, k] * w[r, k] for rows r in [row_begin, row_end).
   /// x: [tokens, columns], w: [rows, columns] stored as `dtype` row by row, out: [tokens, out_stride].
-  /// scratch: [kScratchRows, columns] floats of the calling thread. `columns` fills whole blocks.
-  /// A sum is the same bits for any split of rows and any number of tokens beside it.
+  /// scratch: [kScratchRows, columns] floats of the calling thread; not used, and may be null, for f32 that
+  /// is aligned as floats are. `columns` fills whole blocks. A sum is the same bits for any split of rows and
+  /// any number of tokens beside it.
   void (*matmul)(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t row_begin,
                  std::int64_t row_end, const float* x, std::int64_t tokens, float* out,
                  std::int64_t out_stride, float* scratch);

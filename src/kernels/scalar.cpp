@@ -40,10 +40,16 @@ void matmul(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t 
             std::int64_t row_end, const float* x, std::int64_t tokens, float* out, std::int64_t out_stride,
             float* scratch) {
   const std::int64_t row_bytes = columns / info(dtype).block_elements * info(dtype).block_bytes;
+  const bool is_float_array =
+      dtype == DType::kF32 && reinterpret_cast<std::uintptr_t>(w) % alignof(float) == 0;
   for (std::int64_t row = row_begin; row < row_end; ++row) {
-    scalar_to_float(dtype, w + row * row_bytes, columns, scratch);
+    const float* widened = scratch;
+    if (is_float_array)
+      widened = reinterpret_cast<const float*>(w + row * row_bytes);
+    else
+      scalar_to_float(dtype, w + row * row_bytes, columns, scratch);
     for (std::int64_t token = 0; token < tokens; ++token)
-      out[token * out_stride + row] = dot_f32(x + token * columns, scratch, columns);
+      out[token * out_stride + row] = dot_f32(x + token * columns, widened, columns);
   }
 }
 

@@ -82,10 +82,6 @@ Result<std::int64_t> length_of(const model::ModelSpec& spec, const EmbeddedOptio
 
 Status check_embedded(const model::ModelSpec& spec) {
   const std::string instead = "serve it with another engine";
-  if (!spec.quantization.empty())
-    return fail(ErrorCode::kUnsupported,
-                "the embedded engine does not compute with weights quantized by " + spec.quantization,
-                "config.json: /quantization_config", instead + ", or take a GGUF or unquantized version");
   if (!spec.encoders.empty())
     return fail(ErrorCode::kUnsupported,
                 "the embedded engine runs no " + spec.encoders.front() + ", and the model has one",

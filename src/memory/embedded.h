@@ -16,7 +16,8 @@
 
 namespace plimsoll::memory {
 
-/// Whether the engine computes this architecture at all, whatever the memory.
+/// Whether the engine computes this architecture at all, whatever the memory and however the weights are
+/// stored (embedded_layouts.h).
 /// Errors: kUnsupported naming what it does not do.
 Status check_embedded(const model::ModelSpec& spec);
 

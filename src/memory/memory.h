@@ -4,6 +4,7 @@
 #pragma once
 
 #include "memory/embedded.h"           // IWYU pragma: export
+#include "memory/embedded_layouts.h"   // IWYU pragma: export
 #include "memory/engine_rules.h"       // IWYU pragma: export
 #include "memory/kv_cache.h"           // IWYU pragma: export
 #include "memory/llama_cpp_cache.h"    // IWYU pragma: export

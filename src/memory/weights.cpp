@@ -5,6 +5,8 @@
 #include <array>
 #include <string>
 
+#include "model/stored_weights.h"
+
 namespace plimsoll::memory {
 namespace {
 
@@ -73,17 +75,17 @@ Result<Bytes> weights_bytes(std::int64_t parameters, WeightFormat format) {
 std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
   if (artifact.tensors().empty()) return std::nullopt;
   // Where each weight is known by its name in the file, what else lies there is not loaded.
-  const bool is_known =
-      spec.quantization.empty() && !spec.weights.empty() &&
-      std::all_of(spec.weights.begin(), spec.weights.end(),
-                  [](const model::Weight& weight) { return weight.role != model::Role::kNone; });
+  const bool is_known = !spec.weights.empty() && std::all_of(spec.weights.begin(), spec.weights.end(),
+                                                             [](const model::Weight& weight) {
+                                                               return weight.role != model::Role::kNone;
+                                                             });
   Bytes total;
   if (!is_known) {
     for (const artifact::Tensor& tensor : artifact.tensors()) total += Bytes(tensor.bytes);
     return total;
   }
   for (const model::Weight& weight : spec.weights)
-    if (const artifact::Tensor* tensor = model::find_tensor(artifact, weight))
+    for (const artifact::Tensor* tensor : model::tensors_of(artifact, weight))
       total += Bytes(tensor->bytes);  // the artifact holds these within the file's size
   return total;
 }

@@ -29,8 +29,9 @@ int bits_per_weight(WeightFormat format);
 Result<Bytes> weights_bytes(std::int64_t parameters, WeightFormat format);
 
 /// Bytes of the tensors that the engine uses, as stored: those that the spec calls for, buffers included; all
-/// tensors where some weight has no role of its own (experts, states, encoders, quantized weights).
-/// Nothing when there are no weight files. What is absent counts nothing; `inspect` and the engine name it.
+/// tensors where some weight has no role of its own (experts, states, encoders). A quantized weight counts
+/// with all companions of its module. Nothing when there are no weight files. What is absent counts nothing;
+/// `inspect` and the engine name it.
 std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, const model::ModelSpec& spec);
 
 }  // namespace plimsoll::memory

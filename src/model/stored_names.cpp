@@ -4,7 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "model/stored_layout.h"
+#include "model/model.h"
+#include "model/stored_weights.h"
 
 namespace plimsoll::model {
 namespace {
@@ -115,6 +116,25 @@ StoredName split_name(std::string_view name) {
     if (ends_here(name, ending))
       return {name.substr(0, name.size() - ending.text.size() - 1), ending.part, true};
   return {name, Part::kWeight, false};
+}
+
+std::vector<const artifact::Tensor*> tensors_of(const artifact::Artifact& artifact, const Weight& weight) {
+  std::vector<const artifact::Tensor*> tensors;
+  const StoredName name = split_name(weight.hf_name);
+  const bool may_have_companions =
+      artifact.form() != artifact::Form::kGguf && weight.shape.size() == 2 && name.has_suffix;
+  if (!may_have_companions) {
+    if (const artifact::Tensor* tensor = find_tensor(artifact, weight)) tensors.push_back(tensor);
+    return tensors;
+  }
+  std::string tried(name.module);
+  tried += '.';
+  for (const Ending& ending : kEndings) {
+    tried.resize(name.module.size() + 1);
+    tried += ending.text;
+    if (const artifact::Tensor* tensor = artifact.find(tried)) tensors.push_back(tensor);
+  }
+  return tensors;
 }
 
 }  // namespace plimsoll::model

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "artifact/artifact.h"
+#include "model/model.h"
 #include "model/quantization.h"
 #include "model/stored_layout.h"
 #include "model/tensor_kinds.h"
@@ -44,5 +45,9 @@ struct StoredWeights {
 /// `declared` guides where shapes leave a choice; null for a model that declares no quantization.
 /// GGUF's block types need no companions: their dtype says all.
 StoredWeights read_stored_weights(const artifact::Artifact& artifact, const Quantization* declared);
+
+/// The tensors that make up one weight: the one that find_tensor names, or, where a folder has it quantized,
+/// its codes and all companions of its module. Empty when there is none; any thread.
+std::vector<const artifact::Tensor*> tensors_of(const artifact::Artifact& artifact, const Weight& weight);
 
 }  // namespace plimsoll::model

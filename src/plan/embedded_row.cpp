@@ -188,6 +188,7 @@ Result<Row> make_embedded_row(const Question& question) {
   if (question.settings.quantization)
     return fail(ErrorCode::kUnsupported, "the embedded engine uses weights as they are stored",
                 "--quantization", "give a MODEL that is stored quantized");
+  if (model.quantization) PLIMSOLL_TRY_VOID(memory::check_embedded_quantization(*model.quantization));
   PLIMSOLL_TRY(const EmbeddedCompute compute, compute_of(question.settings));
   Row row;
   PLIMSOLL_TRY(row.weights, weights_of(question, row));

@@ -36,7 +36,11 @@ TEST(SupportChecks, OurOwnRowIsTheEnginesAnswer) {
   EXPECT_EQ(row_of(inspected(std::string(kSmallLlama)), "plimsoll")["status"], Json("supported"));
   std::string text(kSmallLlama);
   text.pop_back();
-  const Report quantized = inspected(text + R"(,"quantization_config":{"quant_method":"awq","bits":4}})");
+  const auto awq = [&](const char* bits) {
+    return inspected(text + R"(,"quantization_config":{"quant_method":"awq","bits":)" + bits + "}}");
+  };
+  EXPECT_EQ(row_of(awq("4"), "plimsoll")["status"], Json("supported"));
+  const Report quantized = awq("8");  // a width that it does not read
   EXPECT_EQ(row_of(quantized, "plimsoll")["status"], Json("unsupported"));
   EXPECT_NE(row_of(quantized, "plimsoll")["note"].as_string()->find("awq"), std::string::npos);
   EXPECT_EQ(row_of(quantized, "vllm")["features"]["quantization"]["supported"], Json(true));
