@@ -102,11 +102,14 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
                memory::plan_embedded(spec, weights.stored, sizes, machine.memory_available));
   sizes.max_model_len = plan.max_model_len.value;
   PLIMSOLL_TRY(const memory::Workspace workspace, memory::embedded_workspace(spec, sizes));
-  PLIMSOLL_TRY(RopeTable rope,
-               make_rope_table(spec.rope, plan.max_model_len.value, weights.rope_frequencies));
+  RopeTables ropes;
+  PLIMSOLL_TRY(ropes.all, make_rope_table(spec.rope, plan.max_model_len.value, weights.rope_frequencies));
+  if (spec.window_rope) {
+    PLIMSOLL_TRY(ropes.windows, make_rope_table(*spec.window_rope, plan.max_model_len.value, {}));
+  }
   PLIMSOLL_TRY(KvPool pool, KvPool::create(spec, plan.cache, plan.num_blocks));
   return std::make_unique<PagedEngine>(PagedEngine::Parts{std::move(artifact), spec, options, plan, workspace,
-                                                          std::move(weights), std::move(rope),
+                                                          std::move(weights), std::move(ropes),
                                                           std::move(pool)});
 }
 

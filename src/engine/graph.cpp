@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/elementwise.h"
+
 namespace plimsoll::engine {
 namespace {
 
@@ -21,6 +23,25 @@ void add_bias(const std::vector<float>& bias, float* values) {
   for (std::size_t i = 0; i < bias.size(); ++i) values[i] += bias[i];
 }
 
+kernels::Activation kernel_of(model::Activation activation) {
+  switch (activation) {
+    case model::Activation::kSilu:
+      return kernels::Activation::kSilu;
+    case model::Activation::kGelu:
+      return kernels::Activation::kGelu;
+    case model::Activation::kGeluTanh:
+      return kernels::Activation::kGeluTanh;
+    case model::Activation::kRelu:
+      return kernels::Activation::kRelu;
+    case model::Activation::kRelu2:
+      return kernels::Activation::kRelu2;
+    case model::Activation::kOther:
+      break;
+  }
+  PLIMSOLL_CHECK(false, "check_embedded admits only known activations");
+  return kernels::Activation::kSilu;
+}
+
 }  // namespace
 
 struct Graph::Product {
@@ -30,11 +51,11 @@ struct Graph::Product {
   std::int64_t chunks() const { return (matrix->rows + kRowsPerChunk - 1) / kRowsPerChunk; }
 };
 
-Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool,
+Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables ropes, KvPool& pool,
              const memory::Workspace& workspace, ThreadPool& team)
     : spec_(spec),
       weights_(std::move(weights)),
-      rope_(std::move(rope)),
+      ropes_(std::move(ropes)),
       pool_(pool),
       kernels_(kernels::select()),
       team_(team),
@@ -61,6 +82,7 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope,
   allocate(scores_, workspace.attention_scores);
   allocate(scratch_, workspace.thread_rows);
   score_stride_ = static_cast<std::int64_t>(scores_.size()) / team_.threads();
+  angle_stride_ = spec_.rope.rotary_dim + (spec_.window_rope ? spec_.window_rope->rotary_dim : 0);
   scratch_stride_ = static_cast<std::int64_t>(scratch_.size()) / team_.threads();
   // Rows whose logits are asked for are normalized into normed_, which holds one row per token of a step.
   max_logit_rows_ = static_cast<int>(std::min(static_cast<std::int64_t>(logits_.size()) / spec_.vocab_size,
@@ -89,26 +111,46 @@ void Graph::multiply(std::span<const Product> products, const float* input, std:
 }
 
 void Graph::embed(std::span<const Row> rows) {
-  const std::int64_t half = spec_.rope.rotary_dim / 2;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     float* out = residual_.data() + static_cast<std::int64_t>(r) * spec_.hidden_size;
     widen_rows(weights_.token_embedding, rows[r].token, rows[r].token + 1, out);
     if (spec_.embedding_scale != 1.0)
       for (int i = 0; i < spec_.hidden_size; ++i) out[i] *= static_cast<float>(spec_.embedding_scale);
-    float* cosines = angles_.data() + static_cast<std::int64_t>(r) * 2 * half;
-    rope_angles(rope_, rows[r].position, cosines, cosines + half);
+    if (weights_.position_embedding.rows > 0) {
+      const std::int64_t row = rows[r].position + spec_.first_position;
+      widen_rows(weights_.position_embedding, row, row + 1, normed_.data());  // not in use yet
+      for (int i = 0; i < spec_.hidden_size; ++i) out[i] += normed_[static_cast<std::size_t>(i)];
+    }
+    float* angles = angles_.data() + static_cast<std::int64_t>(r) * angle_stride_;
+    rope_angles(ropes_.all, rows[r].position, angles, angles + spec_.rope.rotary_dim / 2);
+    if (!ropes_.windows) continue;
+    angles += spec_.rope.rotary_dim;
+    rope_angles(*ropes_.windows, rows[r].position, angles, angles + spec_.window_rope->rotary_dim / 2);
   }
 }
 
-void Graph::normalize_rows(const std::vector<float>& weight, const float* input, std::int64_t num_rows) {
+void Graph::normalize(const NormWeights& norm, const float* input, float* output) const {
   const std::int64_t hidden = spec_.hidden_size;
-  for (std::int64_t r = 0; r < num_rows; ++r)
-    kernels_.rms_norm(input + r * hidden, weight.data(), hidden, static_cast<float>(spec_.norm_eps),
-                      normed_.data() + r * hidden);
+  const auto eps = static_cast<float>(spec_.norm_eps);
+  if (spec_.norm_kind == model::NormKind::kRms)
+    kernels_.rms_norm(input, norm.weight.data(), hidden, eps, output);
+  else
+    kernels::layer_norm(input, norm.weight.data(), norm.bias.empty() ? nullptr : norm.bias.data(), hidden,
+                        eps, output);
 }
 
-void Graph::add_to_residual(const float* update, std::int64_t num_rows) {
-  kernels_.add_scaled_f32(static_cast<float>(spec_.residual_scale), update, num_rows * spec_.hidden_size,
+const float* Graph::normalized(const NormWeights& norm, const float* input, std::int64_t num_rows) {
+  if (norm.weight.empty()) return input;
+  for (std::int64_t r = 0; r < num_rows; ++r)
+    normalize(norm, input + r * spec_.hidden_size, normed_.data() + r * spec_.hidden_size);
+  return normed_.data();
+}
+
+void Graph::add_to_residual(const NormWeights& post_norm, float* update, std::int64_t num_rows) {
+  const std::int64_t hidden = spec_.hidden_size;
+  for (std::int64_t r = 0; r < num_rows && !post_norm.weight.empty(); ++r)
+    normalize(post_norm, update + r * hidden, update + r * hidden);
+  kernels_.add_scaled_f32(static_cast<float>(spec_.residual_scale), update, num_rows * hidden,
                           residual_.data());
 }
 
@@ -123,19 +165,24 @@ void Graph::rotate_and_store(const Row& row, std::int64_t r, int layer) {
   add_bias(weights.key_bias, key);
   add_bias(weights.value_bias, value);
   const auto eps = static_cast<float>(spec_.norm_eps);
-  if (attention.has_qk_norm) {
+  if (attention.is_qk_norm_full_width) {
+    kernels_.rms_norm(query, weights.query_norm.data(), attention.q_heads * dim, eps, query);
+    kernels_.rms_norm(key, weights.key_norm.data(), attention.kv_heads * dim, eps, key);
+  } else if (attention.has_qk_norm) {
     for (int head = 0; head < attention.q_heads; ++head)
       kernels_.rms_norm(query + head * dim, weights.query_norm.data(), dim, eps, query + head * dim);
     for (int head = 0; head < attention.kv_heads; ++head)
       kernels_.rms_norm(key + head * dim, weights.key_norm.data(), dim, eps, key + head * dim);
   }
   if (attention.uses_rope) {
-    const float* cosines = angles_.data() + r * spec_.rope.rotary_dim;
-    const float* sines = cosines + spec_.rope.rotary_dim / 2;
-    kernels::rope(query, attention.q_heads, attention.head_dim, spec_.rope.rotary_dim, spec_.rope.interleaved,
-                  cosines, sines);
-    kernels::rope(key, attention.kv_heads, attention.head_dim, spec_.rope.rotary_dim, spec_.rope.interleaved,
-                  cosines, sines);
+    const bool is_other = ropes_.windows && attention.window_tokens;
+    const model::RopeSpec& rope = is_other ? *spec_.window_rope : spec_.rope;
+    const float* cosines = angles_.data() + r * angle_stride_ + (is_other ? spec_.rope.rotary_dim : 0);
+    const float* sines = cosines + rope.rotary_dim / 2;
+    kernels::rope(query, attention.q_heads, attention.head_dim, rope.rotary_dim, rope.interleaved, cosines,
+                  sines);
+    kernels::rope(key, attention.kv_heads, attention.head_dim, rope.rotary_dim, rope.interleaved, cosines,
+                  sines);
   }
   const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
   const std::int64_t block = blocks[static_cast<std::size_t>(row.position / block_size_)];
@@ -177,6 +224,8 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
                  : kernels_.dot_bf16(query, reinterpret_cast<const std::uint16_t*>(keys) + slot, dim);
       scores[position - first] = product * static_cast<float>(attention.scale);
     }
+    if (attention.soft_cap > 0)
+      kernels::soft_cap(static_cast<float>(attention.soft_cap), row.position + 1 - first, scores);
     kernels::softmax(scores, row.position + 1 - first);
     float* out = attended_.data() + r * query_stride_ + head * dim;
     std::fill(out, out + dim, 0.0F);
@@ -194,15 +243,14 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
   }
 }
 
-void Graph::attention_block(std::span<const Row> rows, int layer) {
+void Graph::attention_block(std::span<const Row> rows, int layer, const float* input, float* output) {
   const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const auto num_rows = static_cast<std::int64_t>(rows.size());
-  normalize_rows(weights.attention_norm, residual_.data(), num_rows);
   const Product qkv[] = {{&weights.query, query_.data(), query_stride_},
                          {&weights.key, key_.data(), kv_stride_},
                          {&weights.value, value_.data(), kv_stride_}};
-  multiply(qkv, normed_.data(), num_rows);
+  multiply(qkv, input, num_rows);
   for (std::int64_t r = 0; r < num_rows; ++r) rotate_and_store(rows[static_cast<std::size_t>(r)], r, layer);
   team_.run(num_rows * attention.kv_heads, [&](std::int64_t chunk, int thread) {
     const std::int64_t r = chunk / attention.kv_heads;
@@ -214,39 +262,66 @@ void Graph::attention_block(std::span<const Row> rows, int layer) {
     for (std::int64_t r = 1; r < num_rows; ++r)
       std::memmove(attended_.data() + r * width, attended_.data() + r * query_stride_,
                    static_cast<std::size_t>(width) * sizeof(float));
-  const Product out[] = {{&weights.attention_output, block_out_.data(), spec_.hidden_size}};
+  const Product out[] = {{&weights.attention_output, output, spec_.hidden_size}};
   multiply(out, attended_.data(), num_rows);
   for (std::int64_t r = 0; r < num_rows; ++r)
-    add_bias(weights.attention_output_bias, block_out_.data() + r * spec_.hidden_size);
-  add_to_residual(block_out_.data(), num_rows);
+    add_bias(weights.attention_output_bias, output + r * spec_.hidden_size);
 }
 
-void Graph::ffn_block(std::int64_t num_rows, int layer) {
+void Graph::ffn_block(std::int64_t num_rows, int layer, const float* input, float* output) {
+  const model::Ffn& ffn = spec_.layers[static_cast<std::size_t>(layer)].ffn;
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const std::int64_t width = weights.up.rows;  // at most the planned width of gate_ and up_
-  normalize_rows(weights.ffn_norm, residual_.data(), num_rows);
-  const Product gate_up[] = {{&weights.gate, gate_.data(), width}, {&weights.up, up_.data(), width}};
-  multiply(gate_up, normed_.data(), num_rows);
+  const Product gate_up[] = {{&weights.up, up_.data(), width}, {&weights.gate, gate_.data(), width}};
+  multiply(std::span(gate_up).first(ffn.is_gated ? 2 : 1), input, num_rows);
+  const kernels::Activation activation = kernel_of(ffn.activation);
   team_.run(num_rows, [&](std::int64_t r, int) {
-    float* gate = gate_.data() + r * width;
     float* up = up_.data() + r * width;
-    add_bias(weights.gate_bias, gate);
     add_bias(weights.up_bias, up);
-    kernels_.silu_mul(gate, up, width, gate);
+    if (!ffn.is_gated) return kernels::activate(activation, width, up);
+    float* gate = gate_.data() + r * width;
+    add_bias(weights.gate_bias, gate);
+    if (activation == kernels::Activation::kSilu)
+      kernels_.silu_mul(gate, up, width, up);
+    else
+      kernels::activate_gated(activation, gate, up, width, up);
   });
-  const Product down[] = {{&weights.down, block_out_.data(), spec_.hidden_size}};
-  multiply(down, gate_.data(), num_rows);
-  for (std::int64_t r = 0; r < num_rows; ++r)
-    add_bias(weights.down_bias, block_out_.data() + r * spec_.hidden_size);
-  add_to_residual(block_out_.data(), num_rows);
+  const Product down[] = {{&weights.down, output, spec_.hidden_size}};
+  multiply(down, up_.data(), num_rows);
+  for (std::int64_t r = 0; r < num_rows; ++r) add_bias(weights.down_bias, output + r * spec_.hidden_size);
+}
+
+// The feed-forward reads what the attention left.
+void Graph::layer_in_turn(std::span<const Row> rows, int layer) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const auto num_rows = static_cast<std::int64_t>(rows.size());
+  attention_block(rows, layer, normalized(weights.attention_norm, residual_.data(), num_rows),
+                  block_out_.data());
+  add_to_residual(weights.attention_post_norm, block_out_.data(), num_rows);
+  ffn_block(num_rows, layer, normalized(weights.ffn_norm, residual_.data(), num_rows), block_out_.data());
+  add_to_residual(weights.ffn_post_norm, block_out_.data(), num_rows);
+}
+
+// Both blocks read the layer's input, through one norm or each through its own.
+void Graph::layer_side_by_side(std::span<const Row> rows, int layer) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const auto num_rows = static_cast<std::int64_t>(rows.size());
+  const float* input = normalized(weights.attention_norm, residual_.data(), num_rows);
+  attention_block(rows, layer, input, block_out_.data());
+  if (!weights.ffn_norm.weight.empty()) input = normalized(weights.ffn_norm, residual_.data(), num_rows);
+  float* const ffn_out = attended_.data();  // the attention has read it
+  ffn_block(num_rows, layer, input, ffn_out);
+  add_to_residual(weights.attention_post_norm, block_out_.data(), num_rows);
+  add_to_residual(weights.ffn_post_norm, ffn_out, num_rows);
 }
 
 void Graph::forward(std::span<const Row> rows) {
   embed(rows);
-  for (int layer = 0; layer < static_cast<int>(spec_.layers.size()); ++layer) {
-    attention_block(rows, layer);
-    ffn_block(static_cast<std::int64_t>(rows.size()), layer);
-  }
+  for (int layer = 0; layer < static_cast<int>(spec_.layers.size()); ++layer)
+    if (spec_.is_parallel)
+      layer_side_by_side(rows, layer);
+    else
+      layer_in_turn(rows, layer);
 }
 
 std::span<const float> Graph::logits(std::span<const std::int32_t> rows) {
@@ -254,14 +329,17 @@ std::span<const float> Graph::logits(std::span<const std::int32_t> rows) {
                  "at most max_logit_rows rows of logits at once");
   const std::int64_t hidden = spec_.hidden_size;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    kernels_.rms_norm(residual_.data() + rows[i] * hidden, weights_.output_norm.data(), hidden,
-                      static_cast<float>(spec_.norm_eps),
-                      normed_.data() + static_cast<std::int64_t>(i) * hidden);
+    normalize(weights_.output_norm, residual_.data() + rows[i] * hidden,
+              normed_.data() + static_cast<std::int64_t>(i) * hidden);
   const Product head[] = {{&weights_.output_head, logits_.data(), spec_.vocab_size}};
   multiply(head, normed_.data(), static_cast<std::int64_t>(rows.size()));
   const std::span<float> result(logits_.data(), rows.size() * static_cast<std::size_t>(spec_.vocab_size));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    add_bias(weights_.output_head_bias, logits_.data() + static_cast<std::int64_t>(i) * spec_.vocab_size);
   if (spec_.logits_scale != 1.0)
     for (float& value : result) value *= static_cast<float>(spec_.logits_scale);
+  if (spec_.logits_soft_cap > 0)
+    kernels::soft_cap(static_cast<float>(spec_.logits_soft_cap), std::ssize(result), result.data());
   return result;
 }
 

@@ -29,7 +29,7 @@ struct Row {
 class Graph {
  public:
   /// `workspace` gives the size of every buffer: what was planned is what is allocated.
-  Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTable rope, KvPool& pool,
+  Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables ropes, KvPool& pool,
         const memory::Workspace& workspace, ThreadPool& team);
 
   /// Computes all rows (at most max_rows): writes their keys and values and leaves the final hidden state of
@@ -52,16 +52,22 @@ class Graph {
 
   void multiply(std::span<const Product> products, const float* input, std::int64_t num_rows);
   void embed(std::span<const Row> rows);
-  void attention_block(std::span<const Row> rows, int layer);
+  /// Each block reads `input` [rows, hidden] and leaves [rows, hidden] in `output`.
+  void attention_block(std::span<const Row> rows, int layer, const float* input, float* output);
   void rotate_and_store(const Row& row, std::int64_t r, int layer);
   void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);
-  void ffn_block(std::int64_t num_rows, int layer);
-  void normalize_rows(const std::vector<float>& weight, const float* input, std::int64_t num_rows);
-  void add_to_residual(const float* update, std::int64_t num_rows);
+  void ffn_block(std::int64_t num_rows, int layer, const float* input, float* output);
+  void layer_in_turn(std::span<const Row> rows, int layer);
+  void layer_side_by_side(std::span<const Row> rows, int layer);
+  void normalize(const NormWeights& norm, const float* input, float* output) const;
+  /// The rows of `input` with the norm, or `input` itself where there is none.
+  const float* normalized(const NormWeights& norm, const float* input, std::int64_t num_rows);
+  /// Normalizes an update where a norm stands behind the block, and adds it to the residual.
+  void add_to_residual(const NormWeights& post_norm, float* update, std::int64_t num_rows);
 
   const model::ModelSpec& spec_;
   ModelWeights weights_;
-  RopeTable rope_;
+  RopeTables ropes_;
   KvPool& pool_;
   const kernels::Kernels& kernels_;
   ThreadPool& team_;
@@ -71,6 +77,7 @@ class Graph {
   std::int64_t kv_stride_ = 0;     // widest k (= v) of any layer
   std::int64_t score_stride_ = 0;  // scores of one query head over max_model_len positions
   std::int64_t scratch_stride_ = 0;
+  std::int64_t angle_stride_ = 0;  // of one row
 
   std::vector<float> residual_;   // [max_rows, hidden]
   std::vector<float> normed_;     // [max_rows, hidden]
@@ -82,7 +89,7 @@ class Graph {
   std::vector<float> gate_;       // [max_rows, intermediate]
   std::vector<float> up_;         // [max_rows, intermediate]
   std::vector<float> logits_;     // [max_logit_rows, vocab]
-  std::vector<float> angles_;     // [max_rows, 2, rotary_dim/2]: cosines, sines
+  std::vector<float> angles_;     // [max_rows, 2, rotary_dim/2]: cosines, sines; then those of windows
   std::vector<float> scores_;     // [threads, max_model_len]
   std::vector<float> scratch_;    // [threads, kScratchRows, columns]
 };

@@ -31,7 +31,7 @@ PagedEngine::PagedEngine(Parts parts)
       plan_(std::move(parts.plan)),
       team_(parts.options.threads),
       pool_(std::move(parts.pool)),
-      graph_(spec_, std::move(parts.weights), std::move(parts.rope), pool_, parts.workspace, team_),
+      graph_(spec_, std::move(parts.weights), std::move(parts.ropes), pool_, parts.workspace, team_),
       scheduler_(scheduler_options(parts.options, plan_)) {
   // A step allocates nothing: the largest one has room from the start.
   rows_.reserve(static_cast<std::size_t>(parts.options.max_num_batched_tokens));

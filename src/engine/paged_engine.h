@@ -29,7 +29,7 @@ class PagedEngine final : public Engine {
     memory::EmbeddedPlan plan;
     memory::Workspace workspace;
     ModelWeights weights;
-    RopeTable rope;
+    RopeTables ropes;
     KvPool pool;
   };
   explicit PagedEngine(Parts parts);

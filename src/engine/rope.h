@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -14,6 +15,12 @@ namespace plimsoll::engine {
 struct RopeTable {
   std::vector<float> inverse_frequencies;  // [rotary_dim/2]
   float attention_factor = 1.0F;           // multiplies cosines and sines
+};
+
+/// The ropes of a model: layers with a window may turn by another.
+struct RopeTables {
+  RopeTable all;
+  std::optional<RopeTable> windows;
 };
 
 /// `frequency_divisors`: [rotary_dim/2] factors that a GGUF file carries (llama3), or empty.

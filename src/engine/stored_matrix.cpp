@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/result.h"
+
 namespace plimsoll::engine {
 namespace {
 
@@ -145,7 +147,22 @@ void widen_row(const BookRows& book, std::int64_t row, std::int64_t columns, flo
   }
 }
 
+void widen_row(const TurnedRows& turned, std::int64_t row, std::int64_t columns, float* out) {
+  const Numbers numbers{turned.dtype, turned.data};
+  for (std::int64_t i = 0; i < columns; ++i) out[i] = numbers.at(i * turned.rows + row);
+}
+
 }  // namespace
+
+StoredMatrix some_rows(const StoredMatrix& matrix, std::int64_t rows, const RowRuns& runs) {
+  PLIMSOLL_CHECK(matrix.runs.run == 0 && rows > 0 && matrix.runs.at(runs.at(rows - 1)) < matrix.rows,
+                 "a view lies within a matrix that is none");
+  StoredMatrix some = matrix;
+  some.rows = rows;
+  some.runs = runs;
+  some.runs.first += matrix.runs.first;
+  return some;
+}
 
 float Numbers::at(std::int64_t i) const {
   if (const float* values = kernels::code_values(dtype)) return values[byte_at(data, i)];
@@ -164,7 +181,7 @@ void widen_rows(const StoredMatrix& matrix, std::int64_t begin, std::int64_t end
   std::visit(
       [&](const auto& stored) {
         for (std::int64_t row = begin; row < end; ++row)
-          widen_row(stored, row, matrix.columns, out + (row - begin) * matrix.columns);
+          widen_row(stored, matrix.runs.at(row), matrix.columns, out + (row - begin) * matrix.columns);
       },
       matrix.stored);
 }
@@ -173,8 +190,13 @@ void multiply_rows(const kernels::Kernels& kernels, const StoredMatrix& matrix, 
                    std::int64_t end, const float* x, std::int64_t tokens, float* out, std::int64_t out_stride,
                    float* scratch) {
   if (const auto* plain = std::get_if<PlainRows>(&matrix.stored)) {
-    kernels.matmul(plain->dtype, plain->data, matrix.columns, begin, end, x, tokens, out, out_stride,
-                   scratch);
+    const std::int64_t run = matrix.runs.run;
+    for (std::int64_t row = begin, next = end; row < end; row = next) {
+      if (run > 0) next = std::min(end, (row / run + 1) * run);
+      const std::int64_t stored = matrix.runs.at(row);
+      kernels.matmul(plain->dtype, plain->data + stored * plain->row_bytes, matrix.columns, 0, next - row, x,
+                     tokens, out + row, out_stride, scratch);
+    }
     return;
   }
   for (std::int64_t row = begin; row < end; row += kernels::kScratchRows) {

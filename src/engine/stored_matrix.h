@@ -101,11 +101,31 @@ struct BookRows {
   float offset = 0;
 };
 
+/// Numbers one after the other, column by column: GPT-2 keeps its matrices as [columns, rows].
+struct TurnedRows {
+  DType dtype = DType::kF32;  // f32 f16 bf16
+  const std::byte* data = nullptr;
+  std::int64_t rows = 0;
+};
+
+/// Which of the stored rows a matrix has: all from `first` on, or `run` of every `step`.
+struct RowRuns {
+  std::int64_t first = 0;
+  std::int64_t run = 0;  // 0: they follow each other
+  std::int64_t step = 0;
+  std::int64_t at(std::int64_t row) const { return first + (run > 0 ? row / run * step + row % run : row); }
+};
+
 struct StoredMatrix {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::variant<PlainRows, ByteRows, NibbleRows, PackedRows, GptqColumns, AwqColumns, BookRows> stored;
+  std::variant<PlainRows, ByteRows, NibbleRows, PackedRows, GptqColumns, AwqColumns, BookRows, TurnedRows>
+      stored;
+  RowRuns runs = {};
 };
+
+/// Some rows of a matrix whose rows follow each other; the bytes stay where they are.
+StoredMatrix some_rows(const StoredMatrix& matrix, std::int64_t rows, const RowRuns& runs);
 
 /// Rows [begin, end) as floats. out: [end - begin, columns].
 void widen_rows(const StoredMatrix& matrix, std::int64_t begin, std::int64_t end, float* out);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 
@@ -50,8 +51,10 @@ Result<std::optional<Loaded>> load_tensor(const artifact::Artifact& artifact, co
   return std::optional<Loaded>(Loaded{tensor, bytes});
 }
 
-StoredMatrix as_matrix(const Loaded& loaded) {
+StoredMatrix as_matrix(const Loaded& loaded, const model::Weight& weight) {
   const auto& shape = loaded.tensor->shape;
+  if (weight.is_turned)
+    return {shape[1], shape[0], TurnedRows{loaded.tensor->dtype, loaded.bytes.data(), shape[1]}};
   const auto row_bytes = stored_bytes(loaded.tensor->dtype, shape[1]);
   PLIMSOLL_CHECK(row_bytes.has_value(), "the artifact admits only rows of whole blocks");
   return {shape[0], shape[1], PlainRows{loaded.tensor->dtype, loaded.bytes.data(), row_bytes->value}};
@@ -70,58 +73,146 @@ struct Slot {
   std::vector<float>* vector = nullptr;
 };
 
-Slot slot_of(ModelWeights& weights, const model::Weight& weight) {
-  LayerWeights* layer = weight.layer >= 0 ? &weights.layers[static_cast<std::size_t>(weight.layer)] : nullptr;
-  switch (weight.role) {
-    case Role::kNone:
-      break;  // check_embedded refuses models with such weights
+// What a layer's file holds in one, until it is taken apart.
+struct Fused {
+  StoredMatrix qkv, gate_up;
+  std::vector<float> qkv_bias, gate_up_bias;
+};
+
+// Where the weights of a model's ends go; no slot for roles of layers.
+Slot slot_of(ModelWeights& weights, Role role) {
+  switch (role) {
     case Role::kTokenEmbedding:
       return {&weights.token_embedding, nullptr};
+    case Role::kPositionEmbedding:
+      return {&weights.position_embedding, nullptr};
     case Role::kOutputNorm:
-      return {nullptr, &weights.output_norm};
+      return {nullptr, &weights.output_norm.weight};
+    case Role::kOutputNormBias:
+      return {nullptr, &weights.output_norm.bias};
     case Role::kOutputHead:
       return {&weights.output_head, nullptr};
+    case Role::kOutputHeadBias:
+      return {nullptr, &weights.output_head_bias};
     case Role::kRopeFrequencies:
       return {nullptr, &weights.rope_frequencies};
-    case Role::kAttentionNorm:
-      return {nullptr, &layer->attention_norm};
-    case Role::kQuery:
-      return {&layer->query, nullptr};
-    case Role::kKey:
-      return {&layer->key, nullptr};
-    case Role::kValue:
-      return {&layer->value, nullptr};
-    case Role::kAttentionOutput:
-      return {&layer->attention_output, nullptr};
-    case Role::kQueryBias:
-      return {nullptr, &layer->query_bias};
-    case Role::kKeyBias:
-      return {nullptr, &layer->key_bias};
-    case Role::kValueBias:
-      return {nullptr, &layer->value_bias};
-    case Role::kAttentionOutputBias:
-      return {nullptr, &layer->attention_output_bias};
-    case Role::kQueryNorm:
-      return {nullptr, &layer->query_norm};
-    case Role::kKeyNorm:
-      return {nullptr, &layer->key_norm};
-    case Role::kFfnNorm:
-      return {nullptr, &layer->ffn_norm};
-    case Role::kGate:
-      return {&layer->gate, nullptr};
-    case Role::kUp:
-      return {&layer->up, nullptr};
-    case Role::kDown:
-      return {&layer->down, nullptr};
-    case Role::kGateBias:
-      return {nullptr, &layer->gate_bias};
-    case Role::kUpBias:
-      return {nullptr, &layer->up_bias};
-    case Role::kDownBias:
-      return {nullptr, &layer->down_bias};
+    default:
+      return {};
   }
-  PLIMSOLL_CHECK(false, "every role has a slot");
-  return {};
+}
+
+Slot slot_of(LayerWeights& layer, Fused& fused, Role role) {
+  switch (role) {
+    case Role::kAttentionNorm:
+      return {nullptr, &layer.attention_norm.weight};
+    case Role::kAttentionNormBias:
+      return {nullptr, &layer.attention_norm.bias};
+    case Role::kAttentionPostNorm:
+      return {nullptr, &layer.attention_post_norm.weight};
+    case Role::kQuery:
+      return {&layer.query, nullptr};
+    case Role::kKey:
+      return {&layer.key, nullptr};
+    case Role::kValue:
+      return {&layer.value, nullptr};
+    case Role::kQueryKeyValue:
+      return {&fused.qkv, nullptr};
+    case Role::kAttentionOutput:
+      return {&layer.attention_output, nullptr};
+    case Role::kQueryBias:
+      return {nullptr, &layer.query_bias};
+    case Role::kKeyBias:
+      return {nullptr, &layer.key_bias};
+    case Role::kValueBias:
+      return {nullptr, &layer.value_bias};
+    case Role::kQueryKeyValueBias:
+      return {nullptr, &fused.qkv_bias};
+    case Role::kAttentionOutputBias:
+      return {nullptr, &layer.attention_output_bias};
+    case Role::kQueryNorm:
+      return {nullptr, &layer.query_norm};
+    case Role::kKeyNorm:
+      return {nullptr, &layer.key_norm};
+    case Role::kFfnNorm:
+      return {nullptr, &layer.ffn_norm.weight};
+    case Role::kFfnNormBias:
+      return {nullptr, &layer.ffn_norm.bias};
+    case Role::kFfnPostNorm:
+      return {nullptr, &layer.ffn_post_norm.weight};
+    case Role::kGate:
+      return {&layer.gate, nullptr};
+    case Role::kUp:
+      return {&layer.up, nullptr};
+    case Role::kGateUp:
+      return {&fused.gate_up, nullptr};
+    case Role::kDown:
+      return {&layer.down, nullptr};
+    case Role::kGateBias:
+      return {nullptr, &layer.gate_bias};
+    case Role::kUpBias:
+      return {nullptr, &layer.up_bias};
+    case Role::kGateUpBias:
+      return {nullptr, &fused.gate_up_bias};
+    case Role::kDownBias:
+      return {nullptr, &layer.down_bias};
+    default:
+      return {};  // check_embedded refuses models with such weights
+  }
+}
+
+std::vector<float> some_values(const std::vector<float>& values, std::int64_t count, const RowRuns& runs) {
+  std::vector<float> some;
+  for (std::int64_t i = 0; i < count && !values.empty(); ++i)
+    some.push_back(values[static_cast<std::size_t>(runs.at(i))]);
+  return some;
+}
+
+// q, k and v out of one matrix.
+void take_apart_qkv(const model::Attention& attention, model::FusedRows order, const Fused& fused,
+                    LayerWeights& layer) {
+  const std::int64_t q = std::int64_t{attention.q_heads} * attention.head_dim;
+  const std::int64_t k = std::int64_t{attention.kv_heads} * attention.head_dim, v = k;
+  RowRuns queries{0, 0, 0}, keys{q, 0, 0}, values{q + k, 0, 0};
+  if (order != model::FusedRows::kStacked) {
+    const std::int64_t dim = attention.head_dim;
+    const std::int64_t shared =
+        order == model::FusedRows::kPerGroup ? attention.q_heads / attention.kv_heads : 1;
+    const std::int64_t step = (shared + 2) * dim;
+    queries = {0, shared * dim, step};
+    keys = {shared * dim, dim, step};
+    values = {(shared + 1) * dim, dim, step};
+  }
+  layer.query = some_rows(fused.qkv, q, queries);
+  layer.key = some_rows(fused.qkv, k, keys);
+  layer.value = some_rows(fused.qkv, v, values);
+  layer.query_bias = some_values(fused.qkv_bias, q, queries);
+  layer.key_bias = some_values(fused.qkv_bias, k, keys);
+  layer.value_bias = some_values(fused.qkv_bias, v, values);
+}
+
+void take_apart(const model::ModelSpec& spec, std::size_t index, const Fused& fused, LayerWeights& layer) {
+  if (fused.qkv.rows > 0)
+    take_apart_qkv(std::get<model::Attention>(spec.layers[index].mixer), spec.fused_qkv, fused, layer);
+  if (fused.gate_up.rows == 0) return;
+  const std::int64_t inner = fused.gate_up.rows / 2;
+  const RowRuns gates{0, 0, 0}, ups{inner, 0, 0};
+  layer.gate = some_rows(fused.gate_up, inner, gates);
+  layer.up = some_rows(fused.gate_up, inner, ups);
+  layer.gate_bias = some_values(fused.gate_up_bias, inner, gates);
+  layer.up_bias = some_values(fused.gate_up_bias, inner, ups);
+}
+
+void add_one(std::vector<float>& weight) {
+  for (float& value : weight) value += 1.0F;
+}
+
+void add_one_to_norms(ModelWeights& weights) {
+  add_one(weights.output_norm.weight);
+  for (LayerWeights& layer : weights.layers)
+    for (auto* weight :
+         {&layer.attention_norm.weight, &layer.attention_post_norm.weight, &layer.ffn_norm.weight,
+          &layer.ffn_post_norm.weight, &layer.query_norm, &layer.key_norm})
+      add_one(*weight);
 }
 
 Result<StoredMatrix> load_by_scheme(const artifact::Artifact& artifact, const model::Weight& weight,
@@ -130,7 +221,7 @@ Result<StoredMatrix> load_by_scheme(const artifact::Artifact& artifact, const mo
     return load_quantized(artifact, weight, declared, *scheme);
   PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
   PLIMSOLL_CHECK(loaded.has_value(), "matrices are not optional");
-  return as_matrix(*loaded);
+  return as_matrix(*loaded, weight);
 }
 
 }  // namespace
@@ -143,9 +234,13 @@ Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const mode
                 "config.json: " + declared->pointer, "serve it with another engine");
   ModelWeights weights;
   weights.layers.resize(spec.layers.size());
+  std::vector<Fused> fused(spec.layers.size());
   for (const auto& weight : spec.weights) {
     if (weight.role == Role::kNone) continue;  // of prediction layers, which the graph has no use for
-    const Slot slot = slot_of(weights, weight);
+    const auto layer = static_cast<std::size_t>(std::max(weight.layer, 0));
+    const Slot slot = weight.layer < 0 ? slot_of(weights, weight.role)
+                                       : slot_of(weights.layers[layer], fused[layer], weight.role);
+    PLIMSOLL_CHECK(slot.matrix || slot.vector, "check_embedded admits only roles with a slot");
     for (const artifact::Tensor* tensor : model::tensors_of(artifact, weight))
       weights.stored += Bytes(tensor->bytes);
     if (declared && slot.matrix && !is_stored_plain(artifact, weight)) {
@@ -155,10 +250,12 @@ Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const mode
     PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
     if (!loaded) continue;
     if (slot.matrix)
-      *slot.matrix = as_matrix(*loaded);
+      *slot.matrix = as_matrix(*loaded, weight);
     else
       *slot.vector = as_floats(*loaded);
   }
+  for (std::size_t i = 0; i < fused.size(); ++i) take_apart(spec, i, fused[i], weights.layers[i]);
+  if (spec.norm_adds_one) add_one_to_norms(weights);
   if (spec.ties_embeddings) weights.output_head = weights.token_embedding;
   return weights;
 }

@@ -14,14 +14,19 @@
 
 namespace plimsoll::engine {
 
+/// A norm's weight and bias; empty where there is none.
+struct NormWeights {
+  std::vector<float> weight, bias;  // [width]
+};
+
 struct LayerWeights {
-  std::vector<float> attention_norm;                    // [hidden]
+  NormWeights attention_norm, ffn_norm;                 // [hidden], before the blocks; no weight: no norm
+  NormWeights attention_post_norm, ffn_post_norm;       // [hidden], behind them
   StoredMatrix query, key, value;                       // [heads * head_dim, hidden]
   std::vector<float> query_bias, key_bias, value_bias;  // [heads * head_dim], or empty
-  std::vector<float> query_norm, key_norm;              // [head_dim], or empty
+  std::vector<float> query_norm, key_norm;              // [head_dim] or [heads * head_dim], or empty
   StoredMatrix attention_output;                        // [hidden, q_heads * head_dim]
   std::vector<float> attention_output_bias;             // [hidden], or empty
-  std::vector<float> ffn_norm;                          // [hidden]
   StoredMatrix gate, up;                                // [intermediate, hidden]
   StoredMatrix down;                                    // [hidden, intermediate]
   std::vector<float> gate_bias, up_bias, down_bias;     // or empty
@@ -30,8 +35,10 @@ struct LayerWeights {
 struct ModelWeights {
   StoredMatrix token_embedding;  // [vocab, hidden]
   std::vector<LayerWeights> layers;
-  std::vector<float> output_norm;       // [hidden]
+  StoredMatrix position_embedding;      // [positions, hidden], or no rows
+  NormWeights output_norm;              // [hidden]
   StoredMatrix output_head;             // [vocab, hidden]; the embedding when tied
+  std::vector<float> output_head_bias;  // [vocab], or empty
   std::vector<float> rope_frequencies;  // [rotary_dim/2] divisors, or empty
   Bytes stored;                         // bytes of all tensors in use, each counted once
 };

@@ -109,8 +109,11 @@ std::vector<Difference> possible_causes(const ModelSpec& spec,
   add(Cause::kStoredBuffers, layers * (spec.rope.rotary_dim / 2), "rotary frequencies of each layer");
   const auto context = spec.native_context_tokens;
   const auto mask = model::capped_product(model::capped_product(context, context), layers);
-  if (std::find(spec.traits.begin(), spec.traits.end(), model::Trait::kLearnedPositions) != spec.traits.end())
-    add(Cause::kStoredBuffers, mask, "causal masks of each layer");
+  const bool has_learned_positions =
+      std::ranges::any_of(
+          spec.weights, [](const auto& weight) { return weight.role == model::Role::kPositionEmbedding; }) ||
+      std::ranges::find(spec.traits, model::Trait::kLearnedPositions) != spec.traits.end();
+  if (has_learned_positions) add(Cause::kStoredBuffers, mask, "causal masks of each layer");
   return causes;
 }
 

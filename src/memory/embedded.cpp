@@ -105,10 +105,12 @@ Status check_embedded(const model::ModelSpec& spec) {
         layer.num_mixers != 1)
       return fail(ErrorCode::kUnsupported, "the embedded engine computes layers of plain attention only",
                   where, instead);
-    if (layer.ffn.kind != model::FfnKind::kDense || !layer.ffn.is_gated ||
-        layer.ffn.activation != model::Activation::kSilu)
-      return fail(ErrorCode::kUnsupported,
-                  "the embedded engine computes dense SwiGLU feed-forward layers only", where, instead);
+    if (layer.ffn.kind != model::FfnKind::kDense)
+      return fail(ErrorCode::kUnsupported, "the embedded engine computes no mixtures of experts", where,
+                  instead);
+    if (layer.ffn.activation == model::Activation::kOther)
+      return fail(ErrorCode::kUnsupported, "the embedded engine does not know the activation of this model",
+                  "config.json: /hidden_act", instead);
   }
   // A weight without a role is one that the graph would leave out.
   for (const model::Weight& weight : spec.weights)

@@ -60,9 +60,9 @@ struct Workspace {
   Bytes query;             // [T, q_heads * head_dim]
   Bytes key;               // [T, kv_heads * head_dim]
   Bytes value;             // [T, kv_heads * head_dim]
-  Bytes gate;              // [T, intermediate]
+  Bytes gate;              // [T, intermediate]; nothing without gates
   Bytes up;                // [T, intermediate]
-  Bytes rope_angles;       // [T, rotary_dim]: cosines and sines
+  Bytes rope_angles;       // [T, rotary_dim]: cosines and sines, of each of the model's ropes
   Bytes logits;            // [min(max_num_seqs, kLogitRows), vocab]
   Bytes thread_rows;       // [threads, kWidenedRows, max(hidden, intermediate, q_heads * head_dim)]
   Bytes attention_scores;  // [threads, max_model_len]

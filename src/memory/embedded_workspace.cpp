@@ -11,7 +11,7 @@ namespace {
 
 /// Largest widths over all layers.
 struct Widths {
-  std::int64_t hidden = 0, query = 0, key_value = 0, intermediate = 0;
+  std::int64_t hidden = 0, query = 0, key_value = 0, intermediate = 0, gate = 0;
 };
 
 Widths widths_of(const model::ModelSpec& spec) {
@@ -23,6 +23,7 @@ Widths widths_of(const model::ModelSpec& spec) {
       widths.key_value = std::max(widths.key_value, std::int64_t{attention->kv_heads} * attention->head_dim);
     }
     widths.intermediate = std::max(widths.intermediate, std::int64_t{layer.ffn.intermediate_size});
+    if (layer.ffn.is_gated) widths.gate = std::max(widths.gate, std::int64_t{layer.ffn.intermediate_size});
   }
   return widths;
 }
@@ -69,9 +70,10 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   space.query = rows.of(tokens, widths.query);
   space.key = rows.of(tokens, widths.key_value);
   space.value = rows.of(tokens, widths.key_value);
-  space.gate = rows.of(tokens, widths.intermediate);
+  space.gate = rows.of(tokens, widths.gate);
   space.up = rows.of(tokens, widths.intermediate);
-  space.rope_angles = rows.of(tokens, spec.rope.rotary_dim);
+  space.rope_angles = rows.of(
+      tokens, std::int64_t{spec.rope.rotary_dim} + (spec.window_rope ? spec.window_rope->rotary_dim : 0));
   space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);
   space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows,
                               std::max({widths.hidden, widths.intermediate, widths.query}));

@@ -63,9 +63,11 @@ struct Attention {
   bool is_cross = false;  // keys and values of another input (image, encoder): do not grow with the text
   bool has_qkv_bias = false;
   bool has_output_bias = false;
-  bool has_qk_norm = false;  // RMS norm over each head's q and k before rope
+  bool has_qk_norm = false;            // norm over each head's q and k before rope
+  bool is_qk_norm_full_width = false;  // over all heads at once
   bool uses_rope = true;
-  double scale = 0.0;  // multiplies q.k; 1/sqrt(head_dim) unless the config says otherwise
+  double scale = 0.0;     // multiplies q.k; 1/sqrt(head_dim) unless the config says otherwise
+  double soft_cap = 0.0;  // scores become cap * tanh(score / cap); 0: they stay
   int value_dim() const { return value_head_dim > 0 ? value_head_dim : head_dim; }
   bool operator==(const Attention&) const = default;
 };
@@ -112,8 +114,29 @@ struct NoMixer {
 
 using Mixer = std::variant<Attention, Latent, State, NoMixer>;
 
+enum class NormKind { kRms, kLayerNorm };  // of the root mean square; of mean and variance
+
+/// How the rows of several matrices stand in one: heads of q, k and v, or gate and up.
+enum class FusedRows {
+  kStacked,   // all of the first, then all of the next
+  kPerHead,   // q, k and v of a query head, then those of the next
+  kPerGroup,  // the queries that share a KV head, its k and its v, then the next
+};
+
 enum class FfnKind { kDense, kMoe, kNone };
 enum class Activation { kSilu, kGelu, kGeluTanh, kRelu, kRelu2, kOther };
+
+/// How a mixture of experts chooses, and what the chosen ones weigh.
+struct Router {
+  enum class Scores { kSoftmax, kSigmoid };
+  Scores scores = Scores::kSoftmax;
+  bool is_normalized = false;  // weights of the chosen ones are divided by their sum
+  double scale = 1.0;          // multiplies the weights
+  int groups = 1;              // experts are chosen from the best `groups_per_token` of so many groups,
+  int groups_per_token = 1;
+  bool sums_two_of_group = false;  // which are ranked by their two best experts instead of the best one
+  bool operator==(const Router&) const = default;
+};
 
 struct Ffn {
   FfnKind kind = FfnKind::kDense;
@@ -123,6 +146,7 @@ struct Ffn {
   Activation activation = Activation::kSilu;
   int experts = 0, experts_per_token = 0, shared_experts = 0, expert_intermediate_size = 0;  // kMoe
   int shared_intermediate_size = 0;  // of all shared experts together
+  Router router = {};
   bool operator==(const Ffn&) const = default;
 };
 
@@ -139,26 +163,53 @@ struct Layer {
 enum class Role {
   kNone,  // the engine does not use it
   kTokenEmbedding,
+  kPositionEmbedding,
   kOutputNorm,
+  kOutputNormBias,
   kOutputHead,
+  kOutputHeadBias,
   kAttentionNorm,
+  kAttentionNormBias,
+  kAttentionPostNorm,  // behind the attention, before its output is added
   kQuery,
   kKey,
   kValue,
+  kQueryKeyValue,  // in one matrix, by the spec's fused_qkv
   kAttentionOutput,
   kQueryBias,
   kKeyBias,
   kValueBias,
+  kQueryKeyValueBias,
   kAttentionOutputBias,
   kQueryNorm,
   kKeyNorm,
   kFfnNorm,
+  kFfnNormBias,
+  kFfnPostNorm,
   kGate,
   kUp,
+  kGateUp,  // in one matrix, stacked
   kDown,
   kGateBias,
   kUpBias,
+  kGateUpBias,
   kDownBias,
+  kRouter,
+  kScoreBias,   // corrects the scores for the choice only
+  kExpertGate,  // of each expert a matrix,
+  kExpertUp,
+  kExpertDown,
+  kExpertGateUp,  // or of all experts one tensor, gate and up stacked in it
+  kSharedGate,
+  kSharedUp,
+  kSharedDown,
+  kSharedExpertGate,  // weighs the shared expert
+  kQueryCompression,  // latent attention: q_a, its norm, q_b
+  kQueryCompressionNorm,
+  kQueryExpansion,
+  kLatentCompression,  // kv_a with the rotating key, its norm, kv_b
+  kLatentNorm,
+  kLatentExpansion,
   kRopeFrequencies,
 };
 
@@ -194,6 +245,7 @@ struct Weight {
   bool is_parameter = true;         // counts as a parameter (buffers do not)
   std::optional<DType> dtype = {};  // stored in it whatever the model's is (integers of a hash)
   bool is_linear = false;           // a matrix that quantization takes (embeddings, norms, biases are none)
+  bool is_turned = false;           // stored as [in, out]
 
   /// Product of the shape; read_spec bounds the figures of a config so that it fits 63 bits with copies.
   std::int64_t elements() const;
@@ -253,9 +305,15 @@ struct ModelSpec {
   double embedding_scale = 1.0;       // multiplies the embedding (Granite, Gemma)
   double residual_scale = 1.0;        // multiplies each block's output before it is added (Granite)
   double logits_scale = 1.0;          // multiplies the logits (Granite: 1/logits_scaling)
-  std::vector<Trait> traits;          // what an engine must know besides
-  std::vector<Weight> weights;        // every weight, in the order of the forward pass; a tied head once
-  bool has_all_weights = true;        // false: some part's weights are not known (an encoder of unknown kind)
+  double logits_soft_cap = 0.0;       // logits become cap * tanh(logit / cap); 0: they stay
+  NormKind norm_kind = NormKind::kRms;
+  bool norm_adds_one = false;  // norms multiply by 1 + weight
+  bool is_parallel = false;    // attention and feed-forward read the same input, not one the other's
+  FusedRows fused_qkv = FusedRows::kStacked;
+  int first_position = 0;       // row of the position embedding that belongs to the first token
+  std::vector<Trait> traits;    // what an engine must know besides
+  std::vector<Weight> weights;  // every weight, in the order of the forward pass; a tied head once
+  bool has_all_weights = true;  // false: some part's weights are not known (an encoder of unknown kind)
   std::vector<AssumedFigure> assumed;  // essential figures that the config does not state
   bool has_file_names = false;         // weights carry the names that published checkpoints use
 

@@ -154,26 +154,26 @@ void write_embedding(SpecWriter& writer) {
 void write_head(SpecWriter& writer, const DecoderStyle& style) {
   writer.enter("");
   writer.role(Role::kOutputNorm, {writer.width()});
-  if (style.has_norm_bias) writer.add(WeightGroup::kNorm, "model.norm.bias", {writer.width()});
+  if (style.has_norm_bias) writer.role(Role::kOutputNormBias, {writer.width()});
   if (!writer.spec().ties_embeddings)
     writer.role(Role::kOutputHead, {writer.spec().vocab_size, writer.width()});
-  if (style.has_head_bias) writer.add(WeightGroup::kHead, "lm_head.bias", {writer.spec().vocab_size});
+  if (style.has_head_bias) writer.role(Role::kOutputHeadBias, {writer.spec().vocab_size});
 }
 
 namespace {
 
 void write_norms(SpecWriter& writer, const Layer& layer, const DecoderStyle& style) {
   writer.role(Role::kAttentionNorm, {writer.width()});
-  const bool has_ffn_norm = style.has_ffn_norm && layer.ffn.kind != FfnKind::kNone;
-  if (has_ffn_norm) writer.role(Role::kFfnNorm, {writer.width()});
-  if (style.has_norm_bias) {
-    writer.add(WeightGroup::kNorm, "input_layernorm.bias", {writer.width()});
-    if (has_ffn_norm) writer.add(WeightGroup::kNorm, "post_attention_layernorm.bias", {writer.width()});
-  }
+  if (style.has_norm_bias) writer.role(Role::kAttentionNormBias, {writer.width()});
   if (style.has_post_norms) {
-    writer.norm("pre_feedforward_layernorm", writer.width(), style.has_norm_bias);
-    writer.norm("post_feedforward_layernorm", writer.width(), style.has_norm_bias);
+    writer.role(Role::kAttentionPostNorm, {writer.width()});
+    writer.role_as(Role::kFfnNorm, "pre_feedforward_layernorm.weight", {writer.width()});
+    writer.role(Role::kFfnPostNorm, {writer.width()});
+    return;
   }
+  if (!style.has_ffn_norm || layer.ffn.kind == FfnKind::kNone) return;
+  writer.role(Role::kFfnNorm, {writer.width()});
+  if (style.has_norm_bias) writer.role(Role::kFfnNormBias, {writer.width()});
 }
 
 }  // namespace
@@ -182,8 +182,7 @@ void write_decoder(ModelSpec& spec, const DecoderStyle& style) {
   SpecWriter writer(spec);
   write_embedding(writer);
   if (style.learned_positions)
-    writer.add(WeightGroup::kEmbedding, "model.embed_positions.weight",
-               {*style.learned_positions, writer.width()});
+    writer.role(Role::kPositionEmbedding, {*style.learned_positions, writer.width()});
   const std::vector<Layer> layers = spec.layers;  // the writer appends to the spec that holds them
   for (int i = 0; i < static_cast<int>(layers.size()); ++i) {
     const Layer& layer = layers[static_cast<std::size_t>(i)];

@@ -27,7 +27,8 @@ DecoderDefaults glm_defaults() {
 }
 
 ModelSpec read_glm(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, glm_defaults());
+  ModelSpec spec = read_config_decoder(keys, glm_defaults());
+  spec.rope.interleaved = true;
   const bool has_bias = keys.flag("attention_bias", true);
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
   spec.has_file_names = true;
@@ -47,6 +48,7 @@ void write_phi3(ModelSpec& spec) {
 
 ModelSpec glm_from_config(KeyReader& keys) {
   ModelSpec spec = read_glm(keys);
+  add_trait(spec, Trait::kUnknown);
   write_layers(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     write_two_norms(writer);
     write_attention(writer, std::get<Attention>(layer.mixer));
@@ -57,11 +59,10 @@ ModelSpec glm_from_config(KeyReader& keys) {
 
 ModelSpec glm4_from_config(KeyReader& keys) {
   ModelSpec spec = read_glm(keys);
-  add_trait(spec, Trait::kPostNorms);
   write_layers(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     write_two_norms(writer);
-    writer.norm("post_self_attn_layernorm", writer.width());
-    writer.norm("post_mlp_layernorm", writer.width());
+    writer.role_as(Role::kAttentionPostNorm, "post_self_attn_layernorm.weight", {writer.width()});
+    writer.role_as(Role::kFfnPostNorm, "post_mlp_layernorm.weight", {writer.width()});
     write_attention(writer, std::get<Attention>(layer.mixer));
     write_fused_ffn(writer, layer.ffn);
   });
@@ -69,12 +70,12 @@ ModelSpec glm4_from_config(KeyReader& keys) {
 }
 
 ModelSpec phi3_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .context_tokens = 4096,
-                                                 .hidden_size = 3072,
-                                                 .intermediate_size = 8192,
-                                                 .vocab_size = 32'064,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .context_tokens = 4096,
+                                              .hidden_size = 3072,
+                                              .intermediate_size = 8192,
+                                              .vocab_size = 32'064,
+                                              .has_class_defaults = true});
   set_windows(spec, read_window(keys, 0));
   write_phi3(spec);
   return spec;

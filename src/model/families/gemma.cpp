@@ -13,8 +13,11 @@ namespace {
 
 ModelSpec read_gemma(KeyReader& keys, const DecoderDefaults& defaults) {
   ModelSpec spec = read_config_decoder(keys, defaults);
-  add_trait(spec, Trait::kNormPlusOne);
+  spec.norm_adds_one = true;
   spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden_size));
+  // The first configs say "gelu" and mean its tanh form, as every engine computes it.
+  if (!keys.has("hidden_activation"))
+    for (Layer& layer : spec.layers) layer.ffn.activation = Activation::kGeluTanh;
   read_attention_bias(keys, spec);
   return spec;
 }
@@ -35,8 +38,17 @@ DecoderDefaults gemma2_defaults() {
 void read_query_scale(KeyReader& keys, ModelSpec& spec) {
   const double scale = 1.0 / std::sqrt(keys.positive("query_pre_attn_scalar", 256.0));
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.scale = scale; });
-  if (keys.has("attn_logit_softcapping") || keys.has("final_logit_softcapping"))
-    add_trait(spec, Trait::kSoftCap);
+}
+
+// A null switches a cap off; a config that is silent gets the class's own.
+double read_cap(KeyReader& keys, std::string_view key, double otherwise) {
+  return keys.has(key) ? keys.positive(key, otherwise) : keys.contains(key) ? 0.0 : otherwise;
+}
+
+void read_soft_caps(KeyReader& keys, double of_scores, double of_logits, ModelSpec& spec) {
+  const double cap = read_cap(keys, "attn_logit_softcapping", of_scores);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.soft_cap = cap; });
+  spec.logits_soft_cap = read_cap(keys, "final_logit_softcapping", of_logits);
 }
 
 ModelSpec finish(ModelSpec spec, const DecoderStyle& style) {
@@ -63,9 +75,8 @@ ModelSpec gemma_from_config(KeyReader& keys) {
 
 ModelSpec gemma2_from_config(KeyReader& keys) {
   ModelSpec spec = read_gemma(keys, gemma2_defaults());
-  add_trait(spec, Trait::kSoftCap);
-  add_trait(spec, Trait::kPostNorms);
   read_query_scale(keys, spec);
+  read_soft_caps(keys, 50.0, 30.0, spec);
   read_windows(keys, read_window(keys, 4096), 2, spec);
   return finish(std::move(spec), {.has_post_norms = true});
 }
@@ -73,6 +84,8 @@ ModelSpec gemma2_from_config(KeyReader& keys) {
 ModelSpec vaultgemma_from_config(KeyReader& keys) {
   ModelSpec spec = read_gemma(keys, gemma2_defaults());
   read_query_scale(keys, spec);
+  read_soft_caps(keys, 0.0, 0.0, spec);
+  add_trait(spec, Trait::kUnknown);
   read_windows(keys, read_window(keys, 4096), 2, spec);
   return finish(std::move(spec), {.norms = [](SpecWriter& writer, const Layer&, int) {
                   writer.norm("input_layernorm", writer.width());
@@ -86,8 +99,6 @@ ModelSpec gemma3_from_config(KeyReader& keys) {
   defaults.rope_theta = 1e6;
   defaults.vocab_size = 262'208;
   ModelSpec spec = read_gemma(keys, defaults);
-  add_trait(spec, Trait::kPostNorms);
-  add_trait(spec, Trait::kOwnRope);  // windows rotate by another base than the full layers
   if (!spec.window_rope) {
     spec.window_rope.emplace();  // 10,000 is the class's default, too
     spec.window_rope->rotary_dim = spec.rope.rotary_dim;
@@ -96,6 +107,7 @@ ModelSpec gemma3_from_config(KeyReader& keys) {
   spec.extended_context_tokens = std::min(spec.extended_context_tokens,
                                           keys.integer("max_position_embeddings", 1, kMaxContext, 131'072));
   read_query_scale(keys, spec);
+  read_soft_caps(keys, 0.0, 0.0, spec);
   set_qk_norm(spec);
   auto window = read_window(keys, 4096);
   if (window && keys["use_bidirectional_attention"].as_bool().value_or(false)) window = *window / 2 + 1;

@@ -26,7 +26,7 @@ ModelSpec read_gpt(KeyReader& keys, DecoderDefaults defaults, int inner = 0) {
                                    ? inner
                                    : 4 * keys.count("hidden_size", kMaxWidth, defaults.hidden_size);
   ModelSpec spec = read_config_decoder(keys, defaults);
-  add_trait(spec, Trait::kLayerNorm);
+  spec.norm_kind = NormKind::kLayerNorm;
   for (Layer& layer : spec.layers) {
     layer.ffn.is_gated = false;
     layer.ffn.has_bias = true;
@@ -47,22 +47,17 @@ void set_biases(ModelSpec& spec, bool has_qkv_bias, bool has_output_bias) {
 }
 
 // Positions that are told otherwise than by rotation: learned ones, ALiBi.
-void replace_rope(ModelSpec& spec, Trait positions) {
-  add_trait(spec, positions);
+void replace_rope(ModelSpec& spec, std::optional<Trait> positions = {}) {
+  if (positions) add_trait(spec, *positions);
   spec.rope = RopeSpec();
   spec.rope.kind = RopeKind::kNone;
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.uses_rope = false; });
 }
 
-void write_up_down(SpecWriter& writer, const Ffn& ffn, std::string_view up, std::string_view down) {
-  writer.linear(Group::kFfn, up, ffn.intermediate_size, writer.width(), ffn.has_bias);
-  writer.linear(Group::kFfn, down, writer.width(), ffn.intermediate_size, ffn.has_bias);
-}
-
 void write_positions(ModelSpec& spec, std::string_view name, std::int64_t rows) {
   SpecWriter writer(spec);
   writer.enter("");
-  writer.add(Group::kEmbedding, name, {rows, writer.width()});
+  writer.role_as(Role::kPositionEmbedding, name, {rows, writer.width()});
 }
 
 const Attention& attention_of(const Layer& layer) {
@@ -73,11 +68,16 @@ std::int64_t stated_positions(KeyReader& keys, std::int64_t otherwise) {
   return keys.integer("max_position_embeddings", 1, kMaxVocab, otherwise);
 }
 
+void write_ln_norms(SpecWriter& writer) {
+  writer.norm_as(Role::kAttentionNorm, "ln_1", writer.width(), Role::kAttentionNormBias);
+  writer.norm_as(Role::kFfnNorm, "ln_2", writer.width(), Role::kFfnNormBias);
+}
+
 // GPT-2 keeps its matrices turned round: [in, out].
-void write_turned(SpecWriter& writer, WeightGroup group, std::string_view name, std::int64_t out,
+void write_turned(SpecWriter& writer, Role role, Role bias, std::string_view name, std::int64_t out,
                   std::int64_t in) {
-  writer.add(group, std::string(name) + ".weight", {in, out}).is_linear = true;
-  writer.add(group, std::string(name) + ".bias", {out});
+  writer.role_as(role, std::string(name) + ".weight", {in, out}).is_turned = true;
+  writer.role_as(bias, std::string(name) + ".bias", {out});
 }
 
 // GPT-J's and CodeGen's: one norm, parallel blocks, rotary positions on a part of each head.
@@ -88,6 +88,7 @@ ModelSpec read_gptj(KeyReader& keys) {
                                    .q_heads = 16,
                                    .vocab_size = 50'400,
                                    .ignores_head_keys = true});
+  add_trait(spec, Trait::kUnknown);
   add_trait(spec, Trait::kParallelBlocks);
   add_trait(spec, Trait::kOwnRope);
   spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim, 64);
@@ -105,15 +106,17 @@ ModelSpec gpt2_from_config(KeyReader& keys) {
                                    .vocab_size = 50'257,
                                    .ignores_head_keys = true});
   set_biases(spec, true, true);
-  replace_rope(spec, Trait::kLearnedPositions);
+  replace_rope(spec);
+  // Variants that transformers computes otherwise are not read here.
+  if (!keys.flag("scale_attn_weights", true) || keys.flag("scale_attn_by_inverse_layer_idx", false))
+    add_trait(spec, Trait::kOwnScales);
   write_blocks(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     const std::int64_t width = writer.width(), inner = layer.ffn.intermediate_size;
-    writer.norm("ln_1", width, true);
-    writer.norm("ln_2", width, true);
-    write_turned(writer, Group::kAttention, "attn.c_attn", 3 * width, width);
-    write_turned(writer, Group::kAttention, "attn.c_proj", width, width);
-    write_turned(writer, Group::kFfn, "mlp.c_fc", inner, width);
-    write_turned(writer, Group::kFfn, "mlp.c_proj", width, inner);
+    write_ln_norms(writer);
+    write_turned(writer, Role::kQueryKeyValue, Role::kQueryKeyValueBias, "attn.c_attn", 3 * width, width);
+    write_turned(writer, Role::kAttentionOutput, Role::kAttentionOutputBias, "attn.c_proj", width, width);
+    write_turned(writer, Role::kUp, Role::kUpBias, "mlp.c_fc", inner, width);
+    write_turned(writer, Role::kDown, Role::kDownBias, "mlp.c_proj", width, inner);
   });
   write_positions(spec, "transformer.wpe.weight", stated_positions(keys, 1024));
   return spec;
@@ -127,16 +130,16 @@ ModelSpec gpt_bigcode_from_config(KeyReader& keys) {
                                    .q_heads = 12,
                                    .vocab_size = 50'257,
                                    .ignores_head_keys = true});
+  add_trait(spec, Trait::kUnknown);
   const bool is_mqa = keys.flag("multi_query", true);
   for_each_attention(
       spec, [&](Attention& attention, std::size_t) { attention.kv_heads = is_mqa ? 1 : attention.q_heads; });
   set_biases(spec, true, true);
   replace_rope(spec, Trait::kLearnedPositions);
   write_blocks(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
-    writer.norm("ln_1", writer.width(), true);
-    writer.norm("ln_2", writer.width(), true);
+    write_ln_norms(writer);
     write_fused_attention(writer, attention_of(layer), "attn.c_attn", "attn.c_proj");
-    write_up_down(writer, layer.ffn, "mlp.c_fc", "mlp.c_proj");
+    write_plain_ffn(writer, layer.ffn, "mlp.c_fc", "mlp.c_proj");
   });
   write_positions(spec, "transformer.wpe.weight", stated_positions(keys, 1024));
   return spec;
@@ -150,6 +153,7 @@ ModelSpec gpt_neo_from_config(KeyReader& keys) {
                                    .q_heads = 16,
                                    .vocab_size = 50'257,
                                    .ignores_head_keys = true});
+  add_trait(spec, Trait::kUnknown);
   set_biases(spec, false, true);
   replace_rope(spec, Trait::kLearnedPositions);
   // Every second layer is local unless attention_layers says otherwise.
@@ -162,10 +166,9 @@ ModelSpec gpt_neo_from_config(KeyReader& keys) {
   const AttentionNames names{"attn.attention.q_proj", "attn.attention.k_proj", "attn.attention.v_proj",
                              "attn.attention.out_proj"};
   write_blocks(spec, {}, [&](SpecWriter& writer, const Layer& layer, int) {
-    writer.norm("ln_1", writer.width(), true);
-    writer.norm("ln_2", writer.width(), true);
+    write_ln_norms(writer);
     write_named_attention(writer, attention_of(layer), names);
-    write_up_down(writer, layer.ffn, "mlp.c_fc", "mlp.c_proj");
+    write_plain_ffn(writer, layer.ffn, "mlp.c_fc", "mlp.c_proj");
   });
   write_positions(spec, "transformer.wpe.weight", stated_positions(keys, 2048));
   return spec;
@@ -180,7 +183,14 @@ ModelSpec gpt_neox_from_config(KeyReader& keys) {
                              .vocab_size = 50'432,
                              .ignores_head_keys = true},
                             24'576);
-  if (keys.flag("use_parallel_residual", true)) add_trait(spec, Trait::kParallelBlocks);
+  spec.is_parallel = keys.flag("use_parallel_residual", true);
+  spec.fused_qkv = FusedRows::kPerHead;
+  if (!keys.has("partial_rotary_factor") && !keys["rope_parameters"].is_object()) {
+    const int head_dim = std::get<Attention>(spec.layers.front().mixer).head_dim;
+    const double partial = std::min(keys.positive("rotary_pct", 0.25), 1.0);
+    spec.rope.rotary_dim = static_cast<int>(static_cast<double>(head_dim) * partial);
+    if (spec.rope.rotary_dim % 2 != 0) add_trait(spec, Trait::kOwnRope);
+  }
   const bool has_bias = keys.flag("attention_bias", true);
   set_biases(spec, has_bias, has_bias);
   const BlockNames names{"gpt_neox.embed_in.weight", "gpt_neox.layers.", "gpt_neox.final_layer_norm",
@@ -188,7 +198,7 @@ ModelSpec gpt_neox_from_config(KeyReader& keys) {
   write_blocks(spec, names, [](SpecWriter& writer, const Layer& layer, int) {
     write_two_norms(writer, true);
     write_fused_attention(writer, attention_of(layer), "attention.query_key_value", "attention.dense");
-    write_up_down(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
+    write_plain_ffn(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
   });
   return spec;
 }
@@ -199,7 +209,7 @@ ModelSpec gptj_from_config(KeyReader& keys) {
   write_blocks(spec, {.has_head_bias = true}, [&](SpecWriter& writer, const Layer& layer, int) {
     writer.norm("ln_1", writer.width(), true);
     write_named_attention(writer, attention_of(layer), names);
-    write_up_down(writer, layer.ffn, "mlp.fc_in", "mlp.fc_out");
+    write_plain_ffn(writer, layer.ffn, "mlp.fc_in", "mlp.fc_out");
   });
   return spec;
 }
@@ -209,7 +219,7 @@ ModelSpec codegen_from_config(KeyReader& keys) {
   write_blocks(spec, {.has_head_bias = true}, [](SpecWriter& writer, const Layer& layer, int) {
     writer.norm("ln_1", writer.width(), true);
     write_fused_attention(writer, attention_of(layer), "attn.qkv_proj", "attn.out_proj");
-    write_up_down(writer, layer.ffn, "mlp.fc_in", "mlp.fc_out");
+    write_plain_ffn(writer, layer.ffn, "mlp.fc_in", "mlp.fc_out");
   });
   return spec;
 }
@@ -222,6 +232,7 @@ ModelSpec bloom_from_config(KeyReader& keys) {
                                    .q_heads = 8,
                                    .vocab_size = 250'880,
                                    .ignores_head_keys = true});
+  add_trait(spec, Trait::kUnknown);
   set_four_times(spec);
   set_biases(spec, true, true);
   replace_rope(spec, Trait::kAlibi);
@@ -230,7 +241,7 @@ ModelSpec bloom_from_config(KeyReader& keys) {
     write_two_norms(writer, true);
     write_fused_attention(writer, attention_of(layer), "self_attention.query_key_value",
                           "self_attention.dense");
-    write_up_down(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
+    write_plain_ffn(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
   });
   SpecWriter writer(spec);
   writer.enter("");
@@ -246,6 +257,7 @@ ModelSpec mpt_from_config(KeyReader& keys) {
                                    .q_heads = 16,
                                    .vocab_size = 50'368,
                                    .ignores_head_keys = true});
+  add_trait(spec, Trait::kUnknown);
   const auto ratio = static_cast<int>(keys.integer("expansion_ratio", 1, 64, 4));
   for (Layer& layer : spec.layers) {
     layer.ffn.intermediate_size = ratio * spec.hidden_size;
@@ -258,7 +270,7 @@ ModelSpec mpt_from_config(KeyReader& keys) {
     writer.norm("norm_1", writer.width());
     writer.norm("norm_2", writer.width());
     write_fused_attention(writer, attention_of(layer), "attn.Wqkv", "attn.out_proj");
-    write_up_down(writer, layer.ffn, "ffn.up_proj", "ffn.down_proj");
+    write_plain_ffn(writer, layer.ffn, "ffn.up_proj", "ffn.down_proj");
   });
   return spec;
 }
@@ -277,22 +289,27 @@ ModelSpec falcon_from_config(KeyReader& keys) {
     if (!is_new) attention.kv_heads = is_mqa ? 1 : attention.q_heads;
   });
   set_biases(spec, has_bias, has_bias);
-  for (Layer& layer : spec.layers) layer.ffn.has_bias = has_bias;
-  if (is_parallel) add_trait(spec, Trait::kParallelBlocks);
+  for (Layer& layer : spec.layers) {
+    layer.ffn.has_bias = has_bias;
+    if (!keys.has("hidden_act")) layer.ffn.activation = Activation::kGelu;
+  }
+  spec.is_parallel = is_parallel;
+  spec.fused_qkv = is_new ? FusedRows::kPerGroup : is_mqa ? FusedRows::kStacked : FusedRows::kPerHead;
   if (keys.flag("alibi", false)) add_trait(spec, Trait::kAlibi);
   const bool has_two = keys.integer("num_ln_in_parallel_attn", 1, 2, is_new ? 2 : 1) == 2;
   const BlockNames names{.embedding = "transformer.word_embeddings.weight"};
   write_blocks(spec, names, [&](SpecWriter& writer, const Layer& layer, int) {
     if (is_parallel && has_two) {
-      writer.norm("ln_attn", writer.width(), true);
-      writer.norm("ln_mlp", writer.width(), true);
+      writer.norm_as(Role::kAttentionNorm, "ln_attn", writer.width(), Role::kAttentionNormBias);
+      writer.norm_as(Role::kFfnNorm, "ln_mlp", writer.width(), Role::kFfnNormBias);
     } else {
-      writer.norm("input_layernorm", writer.width(), true);
-      if (!is_parallel) writer.norm("post_attention_layernorm", writer.width(), true);
+      writer.norm_as(Role::kAttentionNorm, "input_layernorm", writer.width(), Role::kAttentionNormBias);
+      if (!is_parallel)
+        writer.norm_as(Role::kFfnNorm, "post_attention_layernorm", writer.width(), Role::kFfnNormBias);
     }
     write_fused_attention(writer, attention_of(layer), "self_attention.query_key_value",
                           "self_attention.dense");
-    write_up_down(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
+    write_plain_ffn(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
   });
   return spec;
 }
@@ -306,6 +323,7 @@ ModelSpec persimmon_from_config(KeyReader& keys) {
                              .vocab_size = 262'144,
                              .ignores_head_keys = true},
                             16'384);
+  add_trait(spec, Trait::kUnknown);
   set_biases(spec, true, true);
   const bool has_qk_norm = keys.flag("qk_layernorm", true);
   const BlockNames names{"model.embed_tokens.weight", "model.layers.", "model.final_layernorm", "lm_head"};
@@ -315,7 +333,7 @@ ModelSpec persimmon_from_config(KeyReader& keys) {
     if (has_qk_norm)
       for (const char* name : {"self_attn.q_layernorm", "self_attn.k_layernorm"})
         writer.norm(name, attention_of(layer).head_dim, true);
-    write_up_down(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
+    write_plain_ffn(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
   });
   return spec;
 }
@@ -327,6 +345,7 @@ ModelSpec phi_from_config(KeyReader& keys) {
       keys,
       {.context_tokens = 2048, .hidden_size = 2048, .num_layers = 24, .q_heads = 32, .vocab_size = 51'200},
       is_first ? 0 : 8192);
+  add_trait(spec, Trait::kUnknown);
   add_trait(spec, Trait::kParallelBlocks);
   set_biases(spec, true, true);
   const bool has_qk_norm = keys.flag("qk_layernorm", false);
@@ -341,7 +360,7 @@ ModelSpec phi_from_config(KeyReader& keys) {
     if (has_qk_norm)
       for (const char* name : {"self_attn.q_layernorm", "self_attn.k_layernorm"})
         writer.norm(name, attention_of(layer).head_dim, true);
-    write_up_down(writer, layer.ffn, "mlp.fc1", "mlp.fc2");
+    write_plain_ffn(writer, layer.ffn, "mlp.fc1", "mlp.fc2");
   });
   return spec;
 }

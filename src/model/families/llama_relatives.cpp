@@ -32,7 +32,7 @@ void read_rope_layers(KeyReader& keys, ModelSpec& spec) {
 }  // namespace
 
 ModelSpec granite_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.has_class_defaults = true});
   read_attention_bias(keys, spec);
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
   read_granite_scales(keys, spec);
@@ -131,16 +131,16 @@ ModelSpec seed_oss_from_config(KeyReader& keys) {
 }
 
 ModelSpec smollm3_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-6,
-                                                 .rope_theta = 2e6,
-                                                 .context_tokens = 32'768,
-                                                 .ties_embeddings = true,
-                                                 .kv_heads = 4,
-                                                 .hidden_size = 2048,
-                                                 .num_layers = 36,
-                                                 .q_heads = 16,
-                                                 .vocab_size = 128'256,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-6,
+                                              .rope_theta = 2e6,
+                                              .context_tokens = 32'768,
+                                              .ties_embeddings = true,
+                                              .kv_heads = 4,
+                                              .hidden_size = 2048,
+                                              .num_layers = 36,
+                                              .q_heads = 16,
+                                              .vocab_size = 128'256,
+                                              .has_class_defaults = true});
   read_attention_bias(keys, spec);
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
   read_rope_layers(keys, spec);

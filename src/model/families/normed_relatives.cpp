@@ -16,19 +16,17 @@ void write_dense_layer(SpecWriter& writer, const Layer& layer) {
 }
 
 // OLMo 2 normalizes all query heads at once.
-void write_wide_qk_norms(SpecWriter& writer, const Attention& attention) {
-  writer.norm("self_attn.q_norm", std::int64_t{attention.q_heads} * attention.head_dim);
-  writer.norm("self_attn.k_norm", std::int64_t{attention.kv_heads} * attention.head_dim);
+void set_wide_qk_norms(ModelSpec& spec) {
+  for_each_attention(spec, [](Attention& attention, std::size_t) {
+    attention.has_qk_norm = attention.is_qk_norm_full_width = true;
+  });
 }
 
 // OLMo 2's layer: norms behind attention and feed-forward only.
-ModelSpec write_post_normed(ModelSpec spec, bool has_wide_qk_norms) {
-  add_trait(spec, Trait::kPostNorms);
-  if (has_wide_qk_norms) add_trait(spec, Trait::kFullWidthQkNorm);
+ModelSpec write_post_normed(ModelSpec spec) {
   write_layers(spec, {}, [&](SpecWriter& writer, const Layer& layer, int) {
-    writer.norm("post_attention_layernorm", writer.width());
-    writer.norm("post_feedforward_layernorm", writer.width());
-    if (has_wide_qk_norms) write_wide_qk_norms(writer, std::get<Attention>(layer.mixer));
+    writer.role(Role::kAttentionPostNorm, {writer.width()});
+    writer.role(Role::kFfnPostNorm, {writer.width()});
     write_dense_layer(writer, layer);
   });
   spec.has_file_names = true;
@@ -49,8 +47,10 @@ DecoderDefaults cohere_defaults() {
 
 ModelSpec read_cohere(KeyReader& keys, const DecoderDefaults& defaults) {
   ModelSpec spec = read_config_decoder(keys, defaults);
-  for (const Trait trait : {Trait::kLayerNorm, Trait::kParallelBlocks, Trait::kOwnScales})
-    add_trait(spec, trait);
+  spec.norm_kind = NormKind::kLayerNorm;
+  spec.is_parallel = true;
+  spec.rope.interleaved = true;
+  spec.logits_scale = keys.positive("logit_scale", 0.0625);
   read_attention_bias(keys, spec);
   return spec;
 }
@@ -59,7 +59,7 @@ ModelSpec read_cohere(KeyReader& keys, const DecoderDefaults& defaults) {
 void write_cohere(ModelSpec& spec, bool has_qk_norm, const MoeStyle& moe = {}) {
   write_layers(spec, {}, [&](SpecWriter& writer, const Layer& layer, int) {
     const auto& attention = std::get<Attention>(layer.mixer);
-    writer.norm("input_layernorm", writer.width());
+    writer.role(Role::kAttentionNorm, {writer.width()});
     write_attention(writer, attention);
     if (has_qk_norm) {
       writer.add(Group::kNorm, "self_attn.q_norm.weight", {attention.q_heads, attention.head_dim});
@@ -133,7 +133,7 @@ ModelSpec starcoder2_from_config(KeyReader& keys) {
                                               .q_heads = 24,
                                               .vocab_size = 49'152,
                                               .has_class_defaults = true});
-  add_trait(spec, Trait::kLayerNorm);
+  spec.norm_kind = NormKind::kLayerNorm;
   const bool has_bias = keys.flag("use_bias", true);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     attention.has_qkv_bias = attention.has_output_bias = has_bias;
@@ -144,8 +144,7 @@ ModelSpec starcoder2_from_config(KeyReader& keys) {
   write_layers(spec, {.has_norm_bias = true}, [&](SpecWriter& writer, const Layer& layer, int) {
     write_two_norms(writer, true);
     write_attention(writer, std::get<Attention>(layer.mixer));
-    writer.linear(Group::kFfn, "mlp.c_fc", layer.ffn.intermediate_size, writer.width(), has_bias);
-    writer.linear(Group::kFfn, "mlp.c_proj", writer.width(), layer.ffn.intermediate_size, has_bias);
+    write_plain_ffn(writer, layer.ffn, "mlp.c_fc", "mlp.c_proj");
   });
   spec.has_file_names = true;
   return spec;
@@ -162,6 +161,10 @@ ModelSpec cohere_from_config(KeyReader& keys) {
 ModelSpec cohere2_from_config(KeyReader& keys) {
   ModelSpec spec = read_cohere(keys, cohere_defaults());
   read_windows(keys, read_window(keys, 4096), keys.integer("sliding_window_pattern", 1, kMaxLayers, 4), spec);
+  // Full layers have no positions.
+  for_each_attention(spec, [](Attention& attention, std::size_t) {
+    attention.uses_rope = attention.window_tokens.has_value();
+  });
   write_cohere(spec, false);
   return spec;
 }
@@ -170,6 +173,7 @@ ModelSpec cohere2_moe_from_config(KeyReader& keys) {
   DecoderDefaults defaults = cohere_defaults();
   defaults.head_dim = 128;
   ModelSpec spec = read_cohere(keys, defaults);
+  add_trait(spec, Trait::kUnknown);
   read_windows(keys, read_window(keys, 4096), keys.integer("sliding_window_pattern", 1, kMaxLayers, 4), spec);
   const Ffn dense = spec.layers.front().ffn;
   Ffn moe = read_moe(keys, dense, {8, 2, dense.intermediate_size});
@@ -205,7 +209,8 @@ ModelSpec olmo2_from_config(KeyReader& keys) {
   ModelSpec spec =
       read_config_decoder(keys, {.norm_eps = 1e-5, .vocab_size = 50'304, .has_class_defaults = true});
   read_attention_bias(keys, spec);
-  return write_post_normed(std::move(spec), true);
+  set_wide_qk_norms(spec);
+  return write_post_normed(std::move(spec));
 }
 
 ModelSpec olmo3_from_config(KeyReader& keys) {
@@ -213,7 +218,13 @@ ModelSpec olmo3_from_config(KeyReader& keys) {
       keys, {.norm_eps = 1e-5, .rope_theta = 500'000, .vocab_size = 50'304, .has_class_defaults = true});
   read_attention_bias(keys, spec);
   read_windows(keys, read_window(keys, 4096), 4, spec);
-  return write_post_normed(std::move(spec), true);
+  if (spec.rope.kind != RopeKind::kDefault) {  // a scaling is for the full layers alone
+    spec.window_rope.emplace();
+    spec.window_rope->theta = spec.rope.theta;
+    spec.window_rope->rotary_dim = spec.rope.rotary_dim;
+  }
+  set_wide_qk_norms(spec);
+  return write_post_normed(std::move(spec));
 }
 
 ModelSpec olmoe_from_config(KeyReader& keys) {
@@ -225,15 +236,14 @@ ModelSpec olmoe_from_config(KeyReader& keys) {
                                               .q_heads = 16,
                                               .vocab_size = 50'304,
                                               .has_class_defaults = true});
-  add_trait(spec, Trait::kFullWidthQkNorm);
+  add_trait(spec, Trait::kUnknown);
+  set_wide_qk_norms(spec);
   read_attention_bias(keys, spec);
   const Ffn dense = spec.layers.front().ffn;
   Ffn moe = read_moe(keys, dense, {64, 8, dense.intermediate_size});
   moe.expert_intermediate_size = dense.intermediate_size;
   set_moe_layers(keys, moe, spec);
-  write_decoder(spec, {.extras = [](SpecWriter& writer, const Layer& layer, int) {
-                  write_wide_qk_norms(writer, std::get<Attention>(layer.mixer));
-                }});
+  write_decoder(spec);
   spec.has_file_names = true;
   return spec;
 }
@@ -256,7 +266,8 @@ ModelSpec exaone4_from_config(KeyReader& keys) {
     });
   else
     read_windows(keys, window, pattern, spec);
-  return write_post_normed(std::move(spec), false);
+  add_trait(spec, Trait::kUnknown);
+  return write_post_normed(std::move(spec));
 }
 
 }  // namespace plimsoll::model

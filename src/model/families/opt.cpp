@@ -12,8 +12,7 @@ namespace {
 using Group = WeightGroup;
 
 void set_plain(ModelSpec& spec, bool has_bias) {
-  add_trait(spec, Trait::kLayerNorm);
-  add_trait(spec, Trait::kLearnedPositions);
+  spec.norm_kind = NormKind::kLayerNorm;
   spec.rope = RopeSpec();
   spec.rope.kind = RopeKind::kNone;
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
@@ -28,13 +27,12 @@ void set_plain(ModelSpec& spec, bool has_bias) {
 }
 
 void write_layer(SpecWriter& writer, const Layer& layer, bool has_norms) {
-  const std::int64_t inner = layer.ffn.intermediate_size;
   write_named_attention(writer, std::get<Attention>(layer.mixer), {.output = "self_attn.out_proj"});
-  if (has_norms)
-    for (const char* name : {"self_attn_layer_norm", "final_layer_norm"})
-      writer.norm(name, writer.width(), true);
-  writer.linear(Group::kFfn, "fc1", inner, writer.width(), layer.ffn.has_bias);
-  writer.linear(Group::kFfn, "fc2", writer.width(), inner, layer.ffn.has_bias);
+  if (has_norms) {
+    writer.norm_as(Role::kAttentionNorm, "self_attn_layer_norm", writer.width(), Role::kAttentionNormBias);
+    writer.norm_as(Role::kFfnNorm, "final_layer_norm", writer.width(), Role::kFfnNormBias);
+  }
+  write_plain_ffn(writer, layer.ffn, "fc1", "fc2");
 }
 
 }  // namespace
@@ -56,10 +54,13 @@ ModelSpec opt_from_config(KeyReader& keys) {
   const std::int64_t narrow = keys.count("word_embed_proj_dim", kMaxWidth, spec.hidden_size);
   SpecWriter writer(spec);
   writer.enter("model.decoder.");
-  writer.add(Group::kEmbedding, "embed_tokens.weight", {spec.vocab_size, narrow});
+  writer.role_as(Role::kTokenEmbedding, "embed_tokens.weight", {spec.vocab_size, narrow});
   // Two rows more than positions: the first two are for padding.
-  writer.add(Group::kEmbedding, "embed_positions.weight",
-             {keys.integer("max_position_embeddings", 1, kMaxVocab, 2048) + 2, writer.width()});
+  spec.first_position = 2;
+  writer.role_as(Role::kPositionEmbedding, "embed_positions.weight",
+                 {keys.integer("max_position_embeddings", 1, kMaxVocab, 2048) + 2, writer.width()});
+  // Norms behind the blocks, none at the end, or none with weights: the 350M of 2022 and its relatives.
+  if (!has_norms || !has_last || !keys.flag("do_layer_norm_before", true)) add_trait(spec, Trait::kUnknown);
   if (narrow != spec.hidden_size) {
     writer.linear(Group::kOther, "project_out", narrow, writer.width());
     writer.linear(Group::kOther, "project_in", writer.width(), narrow);
@@ -70,8 +71,10 @@ ModelSpec opt_from_config(KeyReader& keys) {
     write_layer(writer, layers[i], has_norms);
   }
   writer.enter("");
-  if (has_norms && has_last) writer.norm("model.decoder.final_layer_norm", writer.width(), true);
-  if (!spec.ties_embeddings) writer.add(Group::kHead, "lm_head.weight", {spec.vocab_size, narrow});
+  if (has_norms && has_last)
+    writer.norm_as(Role::kOutputNorm, "model.decoder.final_layer_norm", writer.width(),
+                   Role::kOutputNormBias);
+  if (!spec.ties_embeddings) writer.role(Role::kOutputHead, {spec.vocab_size, narrow});
   return spec;
 }
 
@@ -86,6 +89,7 @@ ModelSpec xglm_from_config(KeyReader& keys) {
                                               .has_class_defaults = true,
                                               .ignores_head_keys = true});
   set_plain(spec, true);  // its positions are waves: no weights
+  add_trait(spec, Trait::kUnknown);
   const BlockNames names{"model.embed_tokens.weight", "model.layers.", "model.layer_norm", "lm_head"};
   write_blocks(spec, names,
                [](SpecWriter& writer, const Layer& layer, int) { write_layer(writer, layer, true); });

@@ -22,32 +22,45 @@ Widths widths_of(const Attention& a) {
 void write_named_attention(SpecWriter& writer, const Attention& attention, const AttentionNames& names) {
   const Widths widths = widths_of(attention);
   const bool has_bias = attention.has_qkv_bias;
-  writer.linear(Group::kAttention, names.query, widths.query, writer.width(), has_bias);
-  writer.linear(Group::kAttention, names.key, widths.key, writer.width(), has_bias);
-  writer.linear(Group::kAttention, names.value, widths.value, writer.width(), has_bias);
-  writer.linear(Group::kAttention, names.output, writer.width(), widths.output, attention.has_output_bias);
+  writer.linear_as(Role::kQuery, names.query, widths.query, writer.width(),
+                   role_if(has_bias, Role::kQueryBias));
+  writer.linear_as(Role::kKey, names.key, widths.key, writer.width(), role_if(has_bias, Role::kKeyBias));
+  writer.linear_as(Role::kValue, names.value, widths.value, writer.width(),
+                   role_if(has_bias, Role::kValueBias));
+  writer.linear_as(Role::kAttentionOutput, names.output, writer.width(), widths.output,
+                   role_if(attention.has_output_bias, Role::kAttentionOutputBias));
 }
 
 void write_fused_attention(SpecWriter& writer, const Attention& attention, std::string_view qkv,
                            std::string_view output) {
   const Widths widths = widths_of(attention);
-  writer.linear(Group::kAttention, qkv, widths.query + widths.key + widths.value, writer.width(),
-                attention.has_qkv_bias);
-  writer.linear(Group::kAttention, output, writer.width(), widths.output, attention.has_output_bias);
+  writer.linear_as(Role::kQueryKeyValue, qkv, widths.query + widths.key + widths.value, writer.width(),
+                   role_if(attention.has_qkv_bias, Role::kQueryKeyValueBias));
+  writer.linear_as(Role::kAttentionOutput, output, writer.width(), widths.output,
+                   role_if(attention.has_output_bias, Role::kAttentionOutputBias));
+}
+
+void write_plain_ffn(SpecWriter& writer, const Ffn& ffn, std::string_view up, std::string_view down) {
+  writer.linear_as(Role::kUp, up, ffn.intermediate_size, writer.width(),
+                   role_if(ffn.has_bias, Role::kUpBias));
+  writer.linear_as(Role::kDown, down, writer.width(), ffn.intermediate_size,
+                   role_if(ffn.has_bias, Role::kDownBias));
 }
 
 void write_fused_ffn(SpecWriter& writer, const Ffn& ffn) {
   const std::int64_t inner = ffn.intermediate_size;
-  writer.linear(Group::kFfn, "mlp.gate_up_proj", 2 * inner, writer.width(), ffn.has_bias);
-  writer.linear(Group::kFfn, "mlp.down_proj", writer.width(), inner, ffn.has_bias);
+  writer.linear_as(Role::kGateUp, "mlp.gate_up_proj", 2 * inner, writer.width(),
+                   role_if(ffn.has_bias, Role::kGateUpBias));
+  writer.linear_as(Role::kDown, "mlp.down_proj", writer.width(), inner,
+                   role_if(ffn.has_bias, Role::kDownBias));
 }
 
 void write_mixtral_experts(SpecWriter& writer, const Ffn& ffn) {
   const std::int64_t inner = ffn.expert_intermediate_size, width = writer.width();
-  writer.add(Group::kRouter, "block_sparse_moe.gate.weight", {ffn.experts, width});
-  writer.linears(Group::kExperts, "block_sparse_moe.experts.{}.w1", inner, width, ffn.experts);
-  writer.linears(Group::kExperts, "block_sparse_moe.experts.{}.w3", inner, width, ffn.experts);
-  writer.linears(Group::kExperts, "block_sparse_moe.experts.{}.w2", width, inner, ffn.experts);
+  writer.role_as(Role::kRouter, "block_sparse_moe.gate.weight", {ffn.experts, width});
+  writer.experts_as(Role::kExpertGate, "block_sparse_moe.experts.{}.w1", inner, width, ffn.experts);
+  writer.experts_as(Role::kExpertUp, "block_sparse_moe.experts.{}.w3", inner, width, ffn.experts);
+  writer.experts_as(Role::kExpertDown, "block_sparse_moe.experts.{}.w2", width, inner, ffn.experts);
 }
 
 void write_stacked(SpecWriter& writer, std::string_view name, std::vector<std::int64_t> shape, int experts) {
@@ -93,8 +106,10 @@ ModelSpec read_unchecked_decoder(KeyReader& keys, const DecoderDefaults& default
 }
 
 void write_two_norms(SpecWriter& writer, bool has_bias) {
-  writer.norm("input_layernorm", writer.width(), has_bias);
-  writer.norm("post_attention_layernorm", writer.width(), has_bias);
+  writer.norm_as(Role::kAttentionNorm, "input_layernorm", writer.width(),
+                 role_if(has_bias, Role::kAttentionNormBias));
+  writer.norm_as(Role::kFfnNorm, "post_attention_layernorm", writer.width(),
+                 role_if(has_bias, Role::kFfnNormBias));
 }
 
 }  // namespace plimsoll::model

@@ -41,18 +41,20 @@ template <class Body>
 void write_blocks(ModelSpec& spec, const BlockNames& names, Body body) {
   SpecWriter writer(spec);
   writer.enter("");
-  writer.add(WeightGroup::kEmbedding, names.embedding, {spec.vocab_size, writer.width()});
+  writer.role_as(Role::kTokenEmbedding, names.embedding, {spec.vocab_size, writer.width()});
   const std::vector<Layer> layers = spec.layers;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     writer.enter(std::string(names.layers) + std::to_string(i) + ".", static_cast<int>(i));
     body(writer, layers[i], static_cast<int>(i));
   }
   writer.enter("");
-  if (!names.norm.empty()) writer.norm(names.norm, writer.width(), names.has_norm_bias);
+  if (!names.norm.empty())
+    writer.norm_as(Role::kOutputNorm, names.norm, writer.width(),
+                   role_if(names.has_norm_bias, Role::kOutputNormBias));
   const std::string head(names.head);
   if (!spec.ties_embeddings)
-    writer.add(WeightGroup::kHead, head + ".weight", {spec.vocab_size, writer.width()});
-  if (names.has_head_bias) writer.add(WeightGroup::kHead, head + ".bias", {spec.vocab_size});
+    writer.role_as(Role::kOutputHead, head + ".weight", {spec.vocab_size, writer.width()});
+  if (names.has_head_bias) writer.role_as(Role::kOutputHeadBias, head + ".bias", {spec.vocab_size});
 }
 
 struct AttentionNames {
@@ -61,6 +63,8 @@ struct AttentionNames {
 };
 /// q, k, v and o as linear layers with the biases that `attention` has. No norms.
 void write_named_attention(SpecWriter& writer, const Attention& attention, const AttentionNames& names);
+/// up and down of a feed-forward without a gate, with the biases that it has.
+void write_plain_ffn(SpecWriter& writer, const Ffn& ffn, std::string_view up, std::string_view down);
 /// q, k and v as one matrix [q + k + v, width], and o.
 void write_fused_attention(SpecWriter& writer, const Attention& attention, std::string_view qkv,
                            std::string_view output);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <utility>
 
 namespace plimsoll::model {
@@ -19,11 +18,20 @@ struct RoleRow {
 };
 
 // The plain decoder's names. Those of layers follow "model.layers.N." and "blk.N.".
-constexpr std::array<RoleRow, 22> kRoles{{
+constexpr RoleRow kRoles[] = {
     {Role::kTokenEmbedding, Group::kEmbedding, "model.embed_tokens.weight", "token_embd.weight", false},
+    {Role::kPositionEmbedding, Group::kEmbedding, "model.embed_positions.weight", "position_embd.weight",
+     false},
     {Role::kOutputNorm, Group::kNorm, "model.norm.weight", "output_norm.weight", false},
+    {Role::kOutputNormBias, Group::kNorm, "model.norm.bias", "output_norm.bias", false},
     {Role::kOutputHead, Group::kHead, "lm_head.weight", "output.weight", false},
+    {Role::kOutputHeadBias, Group::kHead, "lm_head.bias", "output.bias", false},
     {Role::kAttentionNorm, Group::kNorm, "input_layernorm.weight", "attn_norm.weight", false},
+    {Role::kAttentionNormBias, Group::kNorm, "input_layernorm.bias", "attn_norm.bias", false},
+    {Role::kAttentionPostNorm, Group::kNorm, "post_attention_layernorm.weight", "post_attention_norm.weight",
+     false},
+    {Role::kQueryKeyValue, Group::kAttention, "self_attn.qkv_proj.weight", "attn_qkv.weight", true},
+    {Role::kQueryKeyValueBias, Group::kAttention, "self_attn.qkv_proj.bias", "attn_qkv.bias", false},
     {Role::kQuery, Group::kAttention, "self_attn.q_proj.weight", "attn_q.weight", true},
     {Role::kKey, Group::kAttention, "self_attn.k_proj.weight", "attn_k.weight", true},
     {Role::kValue, Group::kAttention, "self_attn.v_proj.weight", "attn_v.weight", true},
@@ -35,20 +43,46 @@ constexpr std::array<RoleRow, 22> kRoles{{
     {Role::kQueryNorm, Group::kNorm, "self_attn.q_norm.weight", "attn_q_norm.weight", false},
     {Role::kKeyNorm, Group::kNorm, "self_attn.k_norm.weight", "attn_k_norm.weight", false},
     {Role::kFfnNorm, Group::kNorm, "post_attention_layernorm.weight", "ffn_norm.weight", false},
+    {Role::kFfnNormBias, Group::kNorm, "post_attention_layernorm.bias", "ffn_norm.bias", false},
+    {Role::kFfnPostNorm, Group::kNorm, "post_feedforward_layernorm.weight", "post_ffw_norm.weight", false},
+    {Role::kGateUp, Group::kFfn, "mlp.gate_up_proj.weight", "ffn_up.weight", true},
+    {Role::kGateUpBias, Group::kFfn, "mlp.gate_up_proj.bias", "ffn_up.bias", false},
     {Role::kGate, Group::kFfn, "mlp.gate_proj.weight", "ffn_gate.weight", true},
     {Role::kUp, Group::kFfn, "mlp.up_proj.weight", "ffn_up.weight", true},
     {Role::kDown, Group::kFfn, "mlp.down_proj.weight", "ffn_down.weight", true},
     {Role::kGateBias, Group::kFfn, "mlp.gate_proj.bias", "ffn_gate.bias", false},
     {Role::kUpBias, Group::kFfn, "mlp.up_proj.bias", "ffn_up.bias", false},
     {Role::kDownBias, Group::kFfn, "mlp.down_proj.bias", "ffn_down.bias", false},
+    {Role::kRouter, Group::kRouter, "mlp.gate.weight", "ffn_gate_inp.weight", false},
+    {Role::kScoreBias, Group::kRouter, "mlp.gate.e_score_correction_bias", "exp_probs_b.bias", false},
+    {Role::kExpertGate, Group::kExperts, "mlp.experts.{}.gate_proj.weight", "ffn_gate_exps.weight", true},
+    {Role::kExpertUp, Group::kExperts, "mlp.experts.{}.up_proj.weight", "ffn_up_exps.weight", true},
+    {Role::kExpertDown, Group::kExperts, "mlp.experts.{}.down_proj.weight", "ffn_down_exps.weight", true},
+    {Role::kExpertGateUp, Group::kExperts, "mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", true},
+    {Role::kSharedGate, Group::kSharedExperts, "mlp.shared_experts.gate_proj.weight", "ffn_gate_shexp.weight",
+     true},
+    {Role::kSharedUp, Group::kSharedExperts, "mlp.shared_experts.up_proj.weight", "ffn_up_shexp.weight",
+     true},
+    {Role::kSharedDown, Group::kSharedExperts, "mlp.shared_experts.down_proj.weight", "ffn_down_shexp.weight",
+     true},
+    {Role::kSharedExpertGate, Group::kSharedExperts, "mlp.shared_expert_gate.weight",
+     "ffn_gate_inp_shexp.weight", false},
+    {Role::kQueryCompression, Group::kAttention, "self_attn.q_a_proj.weight", "attn_q_a.weight", true},
+    {Role::kQueryCompressionNorm, Group::kNorm, "self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight",
+     false},
+    {Role::kQueryExpansion, Group::kAttention, "self_attn.q_b_proj.weight", "attn_q_b.weight", true},
+    {Role::kLatentCompression, Group::kAttention, "self_attn.kv_a_proj_with_mqa.weight",
+     "attn_kv_a_mqa.weight", true},
+    {Role::kLatentNorm, Group::kNorm, "self_attn.kv_a_layernorm.weight", "attn_kv_a_norm.weight", false},
+    {Role::kLatentExpansion, Group::kAttention, "self_attn.kv_b_proj.weight", "attn_kv_b.weight", true},
     {Role::kRopeFrequencies, Group::kOther, "", "rope_freqs.weight", false},
-}};
+};
 
 const RoleRow& row_of(Role role) {
   for (const RoleRow& row : kRoles)
     if (row.role == role) return row;
   PLIMSOLL_CHECK(false, "every role but kNone has a row");
-  return kRoles.front();
+  return kRoles[0];
 }
 
 }  // namespace
@@ -85,14 +119,36 @@ void SpecWriter::norm(std::string_view name, std::int64_t width, bool has_bias) 
   if (has_bias) add(Group::kNorm, std::string(name) + ".bias", {width});
 }
 
-void SpecWriter::role(Role role, std::vector<std::int64_t> shape) {
+Weight& SpecWriter::role(Role role, std::vector<std::int64_t> shape) {
   const RoleRow& row = row_of(role);
-  Weight& weight = add(row.group, row.hf_name, std::move(shape));
+  Weight& weight = role_as(role, row.hf_name, std::move(shape));
+  if (layer_ < 0) weight.hf_name = row.hf_name;
+  return weight;
+}
+
+Weight& SpecWriter::role_as(Role role, std::string_view name, std::vector<std::int64_t> shape) {
+  const RoleRow& row = row_of(role);
+  Weight& weight = add(row.group, name, std::move(shape));
   weight.role = role;
   weight.is_linear = row.is_linear;
-  if (layer_ < 0) weight.hf_name = row.hf_name;
   weight.gguf_name =
       layer_ < 0 ? std::string(row.gguf_name) : fmt::format("blk.{}.{}", layer_, row.gguf_name);
+  return weight;
+}
+
+void SpecWriter::linear_as(Role role, std::string_view name, std::int64_t out, std::int64_t in,
+                           std::optional<Role> bias) {
+  role_as(role, std::string(name) + ".weight", {out, in});
+  if (bias) role_as(*bias, std::string(name) + ".bias", {out});
+}
+
+void SpecWriter::experts_as(Role role, std::string_view name, std::int64_t out, std::int64_t in, int copies) {
+  role_as(role, std::string(name) + ".weight", {out, in}).copies = copies;
+}
+
+void SpecWriter::norm_as(Role role, std::string_view name, std::int64_t width, std::optional<Role> bias) {
+  role_as(role, std::string(name) + ".weight", {width});
+  if (bias) role_as(*bias, std::string(name) + ".bias", {width});
 }
 
 void write_attention(SpecWriter& writer, const Attention& attention) {
@@ -111,8 +167,8 @@ void write_attention(SpecWriter& writer, const Attention& a, std::int64_t input,
     writer.role(Role::kValueBias, {v});
   }
   if (a.has_qk_norm) {
-    writer.role(Role::kQueryNorm, {a.head_dim});
-    writer.role(Role::kKeyNorm, {a.head_dim});
+    writer.role(Role::kQueryNorm, {a.is_qk_norm_full_width ? q : a.head_dim});
+    writer.role(Role::kKeyNorm, {a.is_qk_norm_full_width ? k : a.head_dim});
   }
   writer.role(Role::kAttentionOutput, {output, std::int64_t{a.q_heads} * a.value_dim()});
   if (a.has_output_bias) writer.role(Role::kAttentionOutputBias, {output});
@@ -123,17 +179,20 @@ void write_latent(SpecWriter& writer, const Latent& latent, const LatentStyle& s
   const std::int64_t width = writer.width(), heads = latent.q_heads;
   const std::int64_t q_dim = std::int64_t{latent.qk_nope_head_dim} + latent.qk_rope_head_dim;
   if (latent.q_lora_rank > 0) {
-    writer.linear(Group::kAttention, at + "q_a_proj", latent.q_lora_rank, width, style.has_q_bias);
-    writer.norm(at + "q_a_layernorm", latent.q_lora_rank);
-    writer.linear(Group::kAttention, at + "q_b_proj", heads * q_dim, latent.q_lora_rank);
+    writer.linear_as(Role::kQueryCompression, at + "q_a_proj", latent.q_lora_rank, width);
+    if (style.has_q_bias) writer.add(Group::kAttention, at + "q_a_proj.bias", {latent.q_lora_rank});
+    writer.norm_as(Role::kQueryCompressionNorm, at + "q_a_layernorm", latent.q_lora_rank);
+    writer.linear_as(Role::kQueryExpansion, at + "q_b_proj", heads * q_dim, latent.q_lora_rank);
   } else {
-    writer.linear(Group::kAttention, at + "q_proj", heads * q_dim, width);
+    writer.linear_as(Role::kQuery, at + "q_proj", heads * q_dim, width);
   }
-  writer.linear(Group::kAttention, at + "kv_a_proj_with_mqa", latent.width(), width, style.has_q_bias);
-  writer.norm(at + "kv_a_layernorm", latent.kv_lora_rank);
-  writer.linear(Group::kAttention, at + "kv_b_proj",
-                heads * (std::int64_t{latent.qk_nope_head_dim} + latent.v_head_dim), latent.kv_lora_rank);
-  writer.linear(Group::kAttention, at + "o_proj", width, heads * latent.v_head_dim, style.has_output_bias);
+  writer.linear_as(Role::kLatentCompression, at + "kv_a_proj_with_mqa", latent.width(), width);
+  if (style.has_q_bias) writer.add(Group::kAttention, at + "kv_a_proj_with_mqa.bias", {latent.width()});
+  writer.norm_as(Role::kLatentNorm, at + "kv_a_layernorm", latent.kv_lora_rank);
+  writer.linear_as(Role::kLatentExpansion, at + "kv_b_proj",
+                   heads * (std::int64_t{latent.qk_nope_head_dim} + latent.v_head_dim), latent.kv_lora_rank);
+  writer.linear_as(Role::kAttentionOutput, at + "o_proj", width, heads * latent.v_head_dim,
+                   role_if(style.has_output_bias, Role::kAttentionOutputBias));
   if (!latent.indexer || latent.indexer->heads == 0) return;
   const Indexer& indexer = *latent.indexer;
   writer.linear(Group::kIndexer, at + "indexer.wq_b", std::int64_t{indexer.heads} * indexer.head_dim,
@@ -162,21 +221,35 @@ void write_ffn(SpecWriter& writer, const Ffn& ffn) {
   if (ffn.has_bias) writer.role(Role::kDownBias, {width});
 }
 
+namespace {
+
+// Biases have no role yet: an engine refuses shared experts that have some.
+void write_shared_expert(SpecWriter& writer, const Ffn& ffn, const MoeStyle& style) {
+  if (ffn.has_bias)
+    return write_gated(writer, Group::kSharedExperts, style.shared, ffn.shared_intermediate_size,
+                       ffn.is_gated, true);
+  const std::int64_t width = writer.width(), inner = ffn.shared_intermediate_size;
+  const std::string at(style.shared);
+  if (ffn.is_gated) writer.linear_as(Role::kSharedGate, at + "gate_proj", inner, width);
+  writer.linear_as(Role::kSharedUp, at + "up_proj", inner, width);
+  writer.linear_as(Role::kSharedDown, at + "down_proj", width, inner);
+}
+
+}  // namespace
+
 void write_moe(SpecWriter& writer, const Ffn& ffn, const MoeStyle& style) {
   const std::int64_t width = writer.width(), inner = ffn.expert_intermediate_size;
   // Routers are kept in 16 or 32 bit by every published quantization.
-  writer.add(Group::kRouter, std::string(style.router) + ".weight", {ffn.experts, width});
+  writer.role_as(Role::kRouter, std::string(style.router) + ".weight", {ffn.experts, width});
   if (style.has_router_bias) writer.add(Group::kRouter, std::string(style.router) + ".bias", {ffn.experts});
   if (!style.score_bias.empty())
-    writer.add(Group::kRouter, style.score_bias, {ffn.experts}).is_parameter = false;
+    writer.role_as(Role::kScoreBias, style.score_bias, {ffn.experts}).is_parameter = false;
   const std::string experts(style.experts);
-  if (ffn.is_gated) writer.linears(Group::kExperts, experts + "{}.gate_proj", inner, width, ffn.experts);
-  writer.linears(Group::kExperts, experts + "{}.up_proj", inner, width, ffn.experts);
-  writer.linears(Group::kExperts, experts + "{}.down_proj", width, inner, ffn.experts);
-  if (ffn.shared_intermediate_size > 0)
-    write_gated(writer, Group::kSharedExperts, style.shared, ffn.shared_intermediate_size, ffn.is_gated,
-                ffn.has_bias);
-  if (style.has_shared_gate) writer.add(Group::kSharedExperts, "mlp.shared_expert_gate.weight", {1, width});
+  if (ffn.is_gated) writer.experts_as(Role::kExpertGate, experts + "{}.gate_proj", inner, width, ffn.experts);
+  writer.experts_as(Role::kExpertUp, experts + "{}.up_proj", inner, width, ffn.experts);
+  writer.experts_as(Role::kExpertDown, experts + "{}.down_proj", width, inner, ffn.experts);
+  if (ffn.shared_intermediate_size > 0) write_shared_expert(writer, ffn, style);
+  if (style.has_shared_gate) writer.role(Role::kSharedExpertGate, {1, width});
 }
 
 void write_any_ffn(SpecWriter& writer, const Ffn& ffn, const MoeStyle& style) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,11 @@
 #include "model/model.h"
 
 namespace plimsoll::model {
+
+/// A role where the weight is there.
+inline std::optional<Role> role_if(bool is_there, Role role) {
+  return is_there ? std::optional(role) : std::nullopt;
+}
 
 class SpecWriter {
  public:
@@ -30,10 +36,19 @@ class SpecWriter {
               bool has_bias = false);
   /// As many linear layers without bias as `copies`; `name` holds "{}" for the number.
   void linears(WeightGroup group, std::string_view name, std::int64_t out, std::int64_t in, int copies);
+  /// As many of a role as `copies`: experts; `name` holds "{}" for the number.
+  void experts_as(Role role, std::string_view name, std::int64_t out, std::int64_t in, int copies);
   /// NAME.weight [width], and NAME.bias [width].
   void norm(std::string_view name, std::int64_t width, bool has_bias = false);
-  /// A weight of the plain decoder under its usual names in both formats.
-  void role(Role role, std::vector<std::int64_t> shape);
+  /// A weight that the engine uses, under its usual names in both formats.
+  Weight& role(Role role, std::vector<std::int64_t> shape);
+  /// The same under another name in Hugging Face's files; `name` follows the prefix.
+  Weight& role_as(Role role, std::string_view name, std::vector<std::int64_t> shape);
+  /// NAME.weight [out, in] of a linear layer, and NAME.bias [out] when there is a role for it.
+  void linear_as(Role role, std::string_view name, std::int64_t out, std::int64_t in,
+                 std::optional<Role> bias = {});
+  /// NAME.weight [width], and NAME.bias [width] when there is a role for it.
+  void norm_as(Role role, std::string_view name, std::int64_t width, std::optional<Role> bias = {});
 
   const ModelSpec& spec() const { return spec_; }
   ModelSpec& spec() { return spec_; }

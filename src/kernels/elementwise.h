@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element-wise arithmetic that only some architectures need: activations, norms of mean and variance, caps.
+// Plain code, the same bits on every instruction set. Pure functions over arrays of the caller.
+#pragma once
+
+#include <cstdint>
+
+namespace plimsoll::kernels {
+
+enum class Activation {
+  kSilu,      // x / (1 + e^-x)
+  kGelu,      // x / 2 * (1 + erf(x / sqrt 2))
+  kGeluTanh,  // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
+  kRelu,      // max(x, 0)
+  kRelu2,     // its square
+};
+
+/// x[i] = activation(x[i]).  [n]
+void activate(Activation activation, std::int64_t n, float* x);
+/// out[i] = activation(gate[i]) * up[i].  [n]; out may be gate or up.
+void activate_gated(Activation activation, const float* gate, const float* up, std::int64_t n, float* out);
+
+/// out[i] = (x[i] - mean) / sqrt(variance + eps) * weight[i] + bias[i].  [n]; weight and bias may be null (1
+/// and 0), out may be x.
+void layer_norm(const float* x, const float* weight, const float* bias, std::int64_t n, float eps,
+                float* out);
+
+/// x[i] = cap * tanh(x[i] / cap).  [n]
+void soft_cap(float cap, std::int64_t n, float* x);
+
+}  // namespace plimsoll::kernels
