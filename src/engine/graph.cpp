@@ -4,14 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/graph_parts.h"
 #include "kernels/elementwise.h"
 
 namespace plimsoll::engine {
 namespace {
-
-// Rows of a weight matrix that one thread takes at a time: enough work to outweigh taking it, enough chunks
-// to share.
-constexpr std::int64_t kRowsPerChunk = 64;
 
 static_assert(memory::kWidenedRows == kernels::kScratchRows, "the planned scratch rows are the kernels'");
 
@@ -19,37 +16,7 @@ const model::Attention& attention_of(const model::Layer& layer) {
   return std::get<model::Attention>(layer.mixer);
 }
 
-void add_bias(const std::vector<float>& bias, float* values) {
-  for (std::size_t i = 0; i < bias.size(); ++i) values[i] += bias[i];
-}
-
-kernels::Activation kernel_of(model::Activation activation) {
-  switch (activation) {
-    case model::Activation::kSilu:
-      return kernels::Activation::kSilu;
-    case model::Activation::kGelu:
-      return kernels::Activation::kGelu;
-    case model::Activation::kGeluTanh:
-      return kernels::Activation::kGeluTanh;
-    case model::Activation::kRelu:
-      return kernels::Activation::kRelu;
-    case model::Activation::kRelu2:
-      return kernels::Activation::kRelu2;
-    case model::Activation::kOther:
-      break;
-  }
-  PLIMSOLL_CHECK(false, "check_embedded admits only known activations");
-  return kernels::Activation::kSilu;
-}
-
 }  // namespace
-
-struct Graph::Product {
-  const StoredMatrix* matrix = nullptr;
-  float* output = nullptr;  // [rows, output_stride]
-  std::int64_t output_stride = 0;
-  std::int64_t chunks() const { return (matrix->rows + kRowsPerChunk - 1) / kRowsPerChunk; }
-};
 
 Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables ropes, KvPool& pool,
              const memory::Workspace& workspace, ThreadPool& team)
@@ -77,6 +44,7 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
   allocate(attended_, workspace.attention_out);
   allocate(gate_, workspace.gate);
   allocate(up_, workspace.up);
+  if (workspace.experts.value > 0) allocate_experts();
   allocate(angles_, workspace.rope_angles);
   allocate(logits_, workspace.logits);
   allocate(scores_, workspace.attention_scores);
@@ -94,7 +62,11 @@ Bytes Graph::buffer_bytes() const {
   for (const auto* buffer : {&residual_, &normed_, &block_out_, &query_, &key_, &value_, &attended_, &gate_,
                              &up_, &logits_, &angles_, &scores_, &scratch_})
     floats += buffer->size();
-  return Bytes(static_cast<std::int64_t>(floats * sizeof(float)));
+  floats +=
+      mixture_.offsets.size() + mixture_.gathered.size() + mixture_.output.size() + mixture_.scores.size();
+  const std::size_t choices =
+      mixture_.chosen.size() * sizeof(ChosenExpert) + mixture_.places.size() * sizeof(std::int32_t);
+  return Bytes(static_cast<std::int64_t>(floats * sizeof(float) + choices));
 }
 
 void Graph::multiply(std::span<const Product> products, const float* input, std::int64_t num_rows) {
@@ -266,29 +238,6 @@ void Graph::attention_block(std::span<const Row> rows, int layer, const float* i
   multiply(out, attended_.data(), num_rows);
   for (std::int64_t r = 0; r < num_rows; ++r)
     add_bias(weights.attention_output_bias, output + r * spec_.hidden_size);
-}
-
-void Graph::ffn_block(std::int64_t num_rows, int layer, const float* input, float* output) {
-  const model::Ffn& ffn = spec_.layers[static_cast<std::size_t>(layer)].ffn;
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  const std::int64_t width = weights.up.rows;  // at most the planned width of gate_ and up_
-  const Product gate_up[] = {{&weights.up, up_.data(), width}, {&weights.gate, gate_.data(), width}};
-  multiply(std::span(gate_up).first(ffn.is_gated ? 2 : 1), input, num_rows);
-  const kernels::Activation activation = kernel_of(ffn.activation);
-  team_.run(num_rows, [&](std::int64_t r, int) {
-    float* up = up_.data() + r * width;
-    add_bias(weights.up_bias, up);
-    if (!ffn.is_gated) return kernels::activate(activation, width, up);
-    float* gate = gate_.data() + r * width;
-    add_bias(weights.gate_bias, gate);
-    if (activation == kernels::Activation::kSilu)
-      kernels_.silu_mul(gate, up, width, up);
-    else
-      kernels::activate_gated(activation, gate, up, width, up);
-  });
-  const Product down[] = {{&weights.down, output, spec_.hidden_size}};
-  multiply(down, up_.data(), num_rows);
-  for (std::int64_t r = 0; r < num_rows; ++r) add_bias(weights.down_bias, output + r * spec_.hidden_size);
 }
 
 // The feed-forward reads what the attention left.

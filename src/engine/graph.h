@@ -12,6 +12,7 @@
 #include "base/thread_pool.h"
 #include "engine/kv_pool.h"
 #include "engine/rope.h"
+#include "engine/router.h"
 #include "engine/weights.h"
 #include "kernels/kernels.h"
 #include "memory/embedded.h"
@@ -56,6 +57,12 @@ class Graph {
   void attention_block(std::span<const Row> rows, int layer, const float* input, float* output);
   void rotate_and_store(const Row& row, std::int64_t r, int layer);
   void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);
+  void allocate_experts();
+  void feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
+                    std::int64_t num_rows, float* output);
+  void sort_by_expert(std::int64_t num_rows, const model::Ffn& ffn);
+  void mixture(std::int64_t num_rows, int layer, const float* input, float* output);
+  void add_shared_experts(std::int64_t num_rows, int layer, const float* input, float* output);
   void ffn_block(std::int64_t num_rows, int layer, const float* input, float* output);
   void layer_in_turn(std::span<const Row> rows, int layer);
   void layer_side_by_side(std::span<const Row> rows, int layer);
@@ -64,6 +71,16 @@ class Graph {
   const float* normalized(const NormWeights& norm, const float* input, std::int64_t num_rows);
   /// Normalizes an update where a norm stands behind the block, and adds it to the residual.
   void add_to_residual(const NormWeights& post_norm, float* update, std::int64_t num_rows);
+
+  /// Buffers of mixtures; empty without.
+  struct Mixture {
+    std::vector<float> gathered;        // [max_rows, hidden]: rows of one expert
+    std::vector<float> output;          // [max_rows, hidden]: what it makes of them
+    std::vector<float> scores;          // [max_rows, experts]
+    std::vector<ChosenExpert> chosen;   // [max_rows, per token]
+    std::vector<std::int32_t> places;   // [max_rows * per token]: indices into chosen, by expert
+    std::vector<std::int32_t> offsets;  // [experts + 1]: of each expert's places
+  };
 
   const model::ModelSpec& spec_;
   ModelWeights weights_;
@@ -90,8 +107,9 @@ class Graph {
   std::vector<float> up_;         // [max_rows, intermediate]
   std::vector<float> logits_;     // [max_logit_rows, vocab]
   std::vector<float> angles_;     // [max_rows, 2, rotary_dim/2]: cosines, sines; then those of windows
-  std::vector<float> scores_;     // [threads, max_model_len]
-  std::vector<float> scratch_;    // [threads, kScratchRows, columns]
+  Mixture mixture_;
+  std::vector<float> scores_;   // [threads, max_model_len]
+  std::vector<float> scratch_;  // [threads, kScratchRows, columns]
 };
 
 }  // namespace plimsoll::engine

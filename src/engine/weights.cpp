@@ -140,23 +140,49 @@ Slot slot_of(LayerWeights& layer, Fused& fused, Role role) {
     case Role::kFfnPostNorm:
       return {nullptr, &layer.ffn_post_norm.weight};
     case Role::kGate:
-      return {&layer.gate, nullptr};
+      return {&layer.ffn.gate, nullptr};
     case Role::kUp:
-      return {&layer.up, nullptr};
+      return {&layer.ffn.up, nullptr};
     case Role::kGateUp:
       return {&fused.gate_up, nullptr};
     case Role::kDown:
-      return {&layer.down, nullptr};
+      return {&layer.ffn.down, nullptr};
     case Role::kGateBias:
-      return {nullptr, &layer.gate_bias};
+      return {nullptr, &layer.ffn.gate_bias};
     case Role::kUpBias:
-      return {nullptr, &layer.up_bias};
+      return {nullptr, &layer.ffn.up_bias};
     case Role::kGateUpBias:
       return {nullptr, &fused.gate_up_bias};
     case Role::kDownBias:
-      return {nullptr, &layer.down_bias};
+      return {nullptr, &layer.ffn.down_bias};
+    case Role::kRouter:
+      return {&layer.router, nullptr};
+    case Role::kScoreBias:
+      return {nullptr, &layer.score_bias};
+    case Role::kSharedGate:
+      return {&layer.shared.gate, nullptr};
+    case Role::kSharedUp:
+      return {&layer.shared.up, nullptr};
+    case Role::kSharedDown:
+      return {&layer.shared.down, nullptr};
+    case Role::kSharedExpertGate:
+      return {&layer.shared_gate, nullptr};
     default:
       return {};  // check_embedded refuses models with such weights
+  }
+}
+
+// The matrix of one expert; null for roles that are no expert's.
+StoredMatrix* expert_slot(FfnWeights& expert, Role role) {
+  switch (role) {
+    case Role::kExpertGate:
+      return &expert.gate;
+    case Role::kExpertUp:
+      return &expert.up;
+    case Role::kExpertDown:
+      return &expert.down;
+    default:
+      return nullptr;
   }
 }
 
@@ -196,10 +222,10 @@ void take_apart(const model::ModelSpec& spec, std::size_t index, const Fused& fu
   if (fused.gate_up.rows == 0) return;
   const std::int64_t inner = fused.gate_up.rows / 2;
   const RowRuns gates{0, 0, 0}, ups{inner, 0, 0};
-  layer.gate = some_rows(fused.gate_up, inner, gates);
-  layer.up = some_rows(fused.gate_up, inner, ups);
-  layer.gate_bias = some_values(fused.gate_up_bias, inner, gates);
-  layer.up_bias = some_values(fused.gate_up_bias, inner, ups);
+  layer.ffn.gate = some_rows(fused.gate_up, inner, gates);
+  layer.ffn.up = some_rows(fused.gate_up, inner, ups);
+  layer.ffn.gate_bias = some_values(fused.gate_up_bias, inner, gates);
+  layer.ffn.up_bias = some_values(fused.gate_up_bias, inner, ups);
 }
 
 void add_one(std::vector<float>& weight) {
@@ -224,6 +250,24 @@ Result<StoredMatrix> load_by_scheme(const artifact::Artifact& artifact, const mo
   return as_matrix(*loaded, weight);
 }
 
+// A matrix in whatever form the file has it.
+Result<StoredMatrix> load_matrix(const artifact::Artifact& artifact, const model::Weight& weight,
+                                 const std::optional<model::Quantization>& declared) {
+  if (declared && !is_stored_plain(artifact, weight)) return load_by_scheme(artifact, weight, *declared);
+  PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
+  return loaded ? as_matrix(*loaded, weight) : StoredMatrix();
+}
+
+Status load_experts(const artifact::Artifact& artifact, const model::Weight& weight,
+                    const std::optional<model::Quantization>& declared, LayerWeights& layer) {
+  layer.experts.resize(static_cast<std::size_t>(weight.copies));
+  for (int i = 0; i < weight.copies; ++i) {
+    PLIMSOLL_TRY(*expert_slot(layer.experts[static_cast<std::size_t>(i)], weight.role),
+                 load_matrix(artifact, model::copy_of(weight, i), declared));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
@@ -236,23 +280,23 @@ Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const mode
   weights.layers.resize(spec.layers.size());
   std::vector<Fused> fused(spec.layers.size());
   for (const auto& weight : spec.weights) {
-    if (weight.role == Role::kNone) continue;  // of prediction layers, which the graph has no use for
-    const auto layer = static_cast<std::size_t>(std::max(weight.layer, 0));
-    const Slot slot = weight.layer < 0 ? slot_of(weights, weight.role)
-                                       : slot_of(weights.layers[layer], fused[layer], weight.role);
-    PLIMSOLL_CHECK(slot.matrix || slot.vector, "check_embedded admits only roles with a slot");
+    if (!memory::is_computed(weight)) continue;
     for (const artifact::Tensor* tensor : model::tensors_of(artifact, weight))
       weights.stored += Bytes(tensor->bytes);
-    if (declared && slot.matrix && !is_stored_plain(artifact, weight)) {
-      PLIMSOLL_TRY(*slot.matrix, load_by_scheme(artifact, weight, *declared));
+    const auto index = static_cast<std::size_t>(std::max(weight.layer, 0));
+    if (FfnWeights none; expert_slot(none, weight.role)) {
+      PLIMSOLL_TRY_VOID(load_experts(artifact, weight, declared, weights.layers[index]));
+      continue;
+    }
+    const Slot slot = weight.layer < 0 ? slot_of(weights, weight.role)
+                                       : slot_of(weights.layers[index], fused[index], weight.role);
+    PLIMSOLL_CHECK(slot.matrix || slot.vector, "check_embedded admits only roles with a slot");
+    if (slot.matrix) {
+      PLIMSOLL_TRY(*slot.matrix, load_matrix(artifact, weight, declared));
       continue;
     }
     PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
-    if (!loaded) continue;
-    if (slot.matrix)
-      *slot.matrix = as_matrix(*loaded, weight);
-    else
-      *slot.vector = as_floats(*loaded);
+    if (loaded) *slot.vector = as_floats(*loaded);
   }
   for (std::size_t i = 0; i < fused.size(); ++i) take_apart(spec, i, fused[i], weights.layers[i]);
   if (spec.norm_adds_one) add_one_to_norms(weights);

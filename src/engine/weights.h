@@ -19,6 +19,13 @@ struct NormWeights {
   std::vector<float> weight, bias;  // [width]
 };
 
+/// One feed-forward.
+struct FfnWeights {
+  StoredMatrix gate, up;                             // [intermediate, hidden]
+  StoredMatrix down;                                 // [hidden, intermediate]
+  std::vector<float> gate_bias, up_bias, down_bias;  // or empty
+};
+
 struct LayerWeights {
   NormWeights attention_norm, ffn_norm;                 // [hidden], before the blocks; no weight: no norm
   NormWeights attention_post_norm, ffn_post_norm;       // [hidden], behind them
@@ -27,9 +34,12 @@ struct LayerWeights {
   std::vector<float> query_norm, key_norm;              // [head_dim] or [heads * head_dim], or empty
   StoredMatrix attention_output;                        // [hidden, q_heads * head_dim]
   std::vector<float> attention_output_bias;             // [hidden], or empty
-  StoredMatrix gate, up;                                // [intermediate, hidden]
-  StoredMatrix down;                                    // [hidden, intermediate]
-  std::vector<float> gate_bias, up_bias, down_bias;     // or empty
+  FfnWeights ffn;                                       // dense layers
+  StoredMatrix router;                                  // [experts, hidden]; no rows: no mixture
+  std::vector<float> score_bias;                        // [experts], or empty
+  std::vector<FfnWeights> experts;                      // [experts]
+  FfnWeights shared;                                    // of all shared experts together
+  StoredMatrix shared_gate;                             // [1, hidden], or no rows
 };
 
 struct ModelWeights {

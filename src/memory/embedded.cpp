@@ -105,9 +105,9 @@ Status check_embedded(const model::ModelSpec& spec) {
         layer.num_mixers != 1)
       return fail(ErrorCode::kUnsupported, "the embedded engine computes layers of plain attention only",
                   where, instead);
-    if (layer.ffn.kind != model::FfnKind::kDense)
-      return fail(ErrorCode::kUnsupported, "the embedded engine computes no mixtures of experts", where,
-                  instead);
+    if (layer.ffn.kind == model::FfnKind::kNone)
+      return fail(ErrorCode::kUnsupported, "the embedded engine computes no layers without a feed-forward",
+                  where, instead);
     if (layer.ffn.activation == model::Activation::kOther)
       return fail(ErrorCode::kUnsupported, "the embedded engine does not know the activation of this model",
                   "config.json: /hidden_act", instead);

@@ -53,18 +53,19 @@ inline constexpr int kLogitRows = 64;
 
 /// The engine's buffers, all f32. T = max_num_batched_tokens; widths are the largest over all layers.
 struct Workspace {
-  Bytes residual;          // [T, hidden]
-  Bytes normed;            // [T, hidden]
-  Bytes attention_out;     // [T, max(hidden, q_heads * head_dim)]
-  Bytes down_out;          // [T, hidden]; also the output projection of attention
-  Bytes query;             // [T, q_heads * head_dim]
-  Bytes key;               // [T, kv_heads * head_dim]
-  Bytes value;             // [T, kv_heads * head_dim]
-  Bytes gate;              // [T, intermediate]; nothing without gates
-  Bytes up;                // [T, intermediate]
-  Bytes rope_angles;       // [T, rotary_dim]: cosines and sines, of each of the model's ropes
-  Bytes logits;            // [min(max_num_seqs, kLogitRows), vocab]
-  Bytes thread_rows;       // [threads, kWidenedRows, max(hidden, intermediate, q_heads * head_dim)]
+  Bytes residual;       // [T, hidden]
+  Bytes normed;         // [T, hidden]
+  Bytes attention_out;  // [T, max(hidden, q_heads * head_dim)]
+  Bytes down_out;       // [T, hidden]; also the output projection of attention
+  Bytes query;          // [T, q_heads * head_dim]
+  Bytes key;            // [T, kv_heads * head_dim]
+  Bytes value;          // [T, kv_heads * head_dim]
+  Bytes gate;           // [T, intermediate]; nothing without gates
+  Bytes up;             // [T, intermediate]
+  Bytes rope_angles;    // [T, rotary_dim]: cosines and sines, of each of the model's ropes
+  Bytes logits;         // [min(max_num_seqs, kLogitRows), vocab]
+  Bytes experts;        // mixtures: rows of one expert in and out [T, 2 hidden], scores [T, experts], choices
+  Bytes thread_rows;    // [threads, kWidenedRows, max(hidden, intermediate, q_heads * head_dim)]
   Bytes attention_scores;  // [threads, max_model_len]
 
   Bytes activation() const;  // the rows of T tokens

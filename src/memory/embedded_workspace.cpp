@@ -11,7 +11,7 @@ namespace {
 
 /// Largest widths over all layers.
 struct Widths {
-  std::int64_t hidden = 0, query = 0, key_value = 0, intermediate = 0, gate = 0;
+  std::int64_t hidden = 0, query = 0, key_value = 0, intermediate = 0, gate = 0, mixture = 0, experts = 0;
 };
 
 Widths widths_of(const model::ModelSpec& spec) {
@@ -22,8 +22,18 @@ Widths widths_of(const model::ModelSpec& spec) {
       widths.query = std::max(widths.query, std::int64_t{attention->q_heads} * attention->head_dim);
       widths.key_value = std::max(widths.key_value, std::int64_t{attention->kv_heads} * attention->head_dim);
     }
-    widths.intermediate = std::max(widths.intermediate, std::int64_t{layer.ffn.intermediate_size});
-    if (layer.ffn.is_gated) widths.gate = std::max(widths.gate, std::int64_t{layer.ffn.intermediate_size});
+    const model::Ffn& ffn = layer.ffn;
+    const bool is_dense = ffn.kind == model::FfnKind::kDense;
+    const std::int64_t inner = is_dense
+                                   ? ffn.intermediate_size
+                                   : std::max(ffn.expert_intermediate_size, ffn.shared_intermediate_size);
+    widths.intermediate = std::max(widths.intermediate, inner);
+    if (ffn.is_gated) widths.gate = std::max(widths.gate, inner);
+    if (is_dense) continue;
+    // A choice is an expert, its weight, and its place among the rows of that expert.
+    widths.mixture = std::max(widths.mixture, 2 * std::int64_t{spec.hidden_size} + ffn.experts +
+                                                  3 * std::int64_t{ffn.experts_per_token});
+    widths.experts = std::max(widths.experts, std::int64_t{ffn.experts});
   }
   return widths;
 }
@@ -47,7 +57,8 @@ class FloatRows {
 }  // namespace
 
 Bytes Workspace::activation() const {
-  return residual + normed + attention_out + down_out + query + key + value + gate + up + rope_angles;
+  return residual + normed + attention_out + down_out + query + key + value + gate + up + rope_angles +
+         experts;
 }
 
 Bytes Workspace::total() const {
@@ -72,6 +83,7 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   space.value = rows.of(tokens, widths.key_value);
   space.gate = rows.of(tokens, widths.gate);
   space.up = rows.of(tokens, widths.intermediate);
+  space.experts = rows.of(tokens, widths.mixture) + rows.of(1, widths.experts + (widths.experts > 0 ? 1 : 0));
   space.rope_angles = rows.of(
       tokens, std::int64_t{spec.rope.rotary_dim} + (spec.window_rope ? spec.window_rope->rotary_dim : 0));
   space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);

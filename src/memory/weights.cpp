@@ -30,6 +30,10 @@ const FormatRow& row(WeightFormat format) {
 
 }  // namespace
 
+bool is_computed(const model::Weight& weight) {
+  return weight.role != model::Role::kNone && weight.group != model::WeightGroup::kMtp;
+}
+
 std::string_view to_string(WeightFormat format) {
   return row(format).name;
 }
@@ -75,18 +79,19 @@ Result<Bytes> weights_bytes(std::int64_t parameters, WeightFormat format) {
 std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
   if (artifact.tensors().empty()) return std::nullopt;
   // Where each weight is known by its name in the file, what else lies there is not loaded.
-  const bool is_known = !spec.weights.empty() && std::all_of(spec.weights.begin(), spec.weights.end(),
-                                                             [](const model::Weight& weight) {
-                                                               return weight.role != model::Role::kNone;
-                                                             });
+  const bool is_known =
+      !spec.weights.empty() && std::ranges::all_of(spec.weights, [](const model::Weight& weight) {
+        return is_computed(weight) || weight.group == model::WeightGroup::kMtp;
+      });
   Bytes total;
   if (!is_known) {
     for (const artifact::Tensor& tensor : artifact.tensors()) total += Bytes(tensor.bytes);
     return total;
   }
   for (const model::Weight& weight : spec.weights)
-    for (const artifact::Tensor* tensor : model::tensors_of(artifact, weight))
-      total += Bytes(tensor->bytes);  // the artifact holds these within the file's size
+    if (is_computed(weight))
+      for (const artifact::Tensor* tensor : model::tensors_of(artifact, weight))
+        total += Bytes(tensor->bytes);  // the artifact holds these within the file's size
   return total;
 }
 

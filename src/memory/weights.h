@@ -13,6 +13,9 @@
 
 namespace plimsoll::memory {
 
+/// Whether the embedded engine computes with a weight: those of prediction layers lie idle.
+bool is_computed(const model::Weight& weight);
+
 /// How a parameter is stored, scales and zero points not counted.
 enum class WeightFormat { kFloat32, kBFloat16, kFloat16, kFp8, kInt8, kInt4 };
 /// float32 bf16 fp16 fp8 int8 int4

@@ -118,8 +118,22 @@ StoredName split_name(std::string_view name) {
   return {name, Part::kWeight, false};
 }
 
+Weight copy_of(const Weight& weight, int number) {
+  Weight one = weight;
+  one.copies = 1;
+  if (const std::size_t at = one.hf_name.find("{}"); at != std::string::npos)
+    one.hf_name.replace(at, 2, std::to_string(number));
+  return one;
+}
+
 std::vector<const artifact::Tensor*> tensors_of(const artifact::Artifact& artifact, const Weight& weight) {
   std::vector<const artifact::Tensor*> tensors;
+  if (artifact.form() != artifact::Form::kGguf && weight.copies > 1) {
+    for (int i = 0; i < weight.copies; ++i)
+      for (const artifact::Tensor* tensor : tensors_of(artifact, copy_of(weight, i)))
+        tensors.push_back(tensor);
+    return tensors;
+  }
   const StoredName name = split_name(weight.hf_name);
   const bool may_have_companions =
       artifact.form() != artifact::Form::kGguf && weight.shape.size() == 2 && name.has_suffix;

@@ -46,8 +46,11 @@ struct StoredWeights {
 /// GGUF's block types need no companions: their dtype says all.
 StoredWeights read_stored_weights(const artifact::Artifact& artifact, const Quantization* declared);
 
-/// The tensors that make up one weight: the one that find_tensor names, or, where a folder has it quantized,
-/// its codes and all companions of its module. Empty when there is none; any thread.
+/// One of the copies that a weight stands for, under its own name ("{}" is its number).
+Weight copy_of(const Weight& weight, int number);
+
+/// The tensors that make up one weight and its copies: the one that find_tensor names, or, where a folder has
+/// it quantized, its codes and all companions of its module. Empty when there is none; any thread.
 std::vector<const artifact::Tensor*> tensors_of(const artifact::Artifact& artifact, const Weight& weight);
 
 }  // namespace plimsoll::model

@@ -89,7 +89,9 @@ TEST_P(Company, PreemptionChangesNoBit) {
     EngineOptions options = options_of(ComputeMode::kFloat32);
     const auto alone = all_alone(ComputeMode::kFloat32);
     options.max_model_len = 200;
-    options.num_blocks = 40;  // for requests of up to 3 x 12 blocks
+    const auto memory = load_model(model(), options)->memory();
+    const double per_request = static_cast<double>(memory.num_blocks.value) / memory.max_concurrency;
+    options.num_blocks = static_cast<std::int64_t>(per_request * 3.2);  // of eight requests
     options.enable_prefix_caching = has_cache;
     options.max_num_batched_tokens = 16;
     const auto engine = load_model(model(), options);
@@ -176,7 +178,9 @@ TEST_P(Company, PromptRowsAreCompleteWhateverIsCached) {
   EXPECT_EQ(run_alone(*engine, prompt_of(2), greedy(2)).cached_prompt_tokens, 64);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Company, ::testing::Values("llama_plain", "qwen2_sliding"),
+INSTANTIATE_TEST_SUITE_P(Models, Company,
+                         ::testing::ValuesIn(testing::present(
+                             "models", {"llama_plain", "qwen2_sliding", "gemma2", "gemma3_text", "mixtral"})),
                          [](const auto& test) { return test.param; });
 
 TEST(WindowedCache, ALongSequenceHoldsNoMoreThanItsWindow) {

@@ -54,7 +54,7 @@ TEST_P(GoldenLayout, RowsAreTheNumbersOfTheReference) {
   const auto weights = load_weights(**artifact, *spec);
   ASSERT_TRUE(weights) << weights.error().describe();
   ASSERT_EQ(set.expected["dequantized_probe"], Json("model.layers.0.mlp.down_proj.weight"));
-  const StoredMatrix& down = weights->layers[0].down;
+  const StoredMatrix& down = weights->layers[0].ffn.down;
   std::vector<float> rows(static_cast<std::size_t>(down.rows * down.columns));
   widen_rows(down, 0, down.rows, rows.data());
   expect_close(rows, set.tensors.at("dequantized.model.layers.0.mlp.down_proj.weight").values);

@@ -121,7 +121,13 @@ std::vector<std::string> models() {
                                            "gpt2",
                                            "gpt_neox",
                                            "falcon_7b_style",
-                                           "opt"});
+                                           "opt",
+                                           "mixtral",
+                                           "qwen2_moe",
+                                           "qwen3_moe",
+                                           "qwen3_moe_f32",
+                                           "glm4_moe",
+                                           "minimax_m2"});
   std::erase_if(names, [](const std::string& name) {
     const std::string folder = testing::golden_path("models/" + name);
     return !std::filesystem::exists(folder + "/model.safetensors") &&

@@ -80,6 +80,8 @@ constexpr std::int64_t kMaxSharedWidth = kMaxWidth * 16;  // believed of all sha
 /// The mixture's figures: experts, per token, widths, shared experts (whose width is one routed expert's each
 /// unless shared_expert_intermediate_size says otherwise). `kind` is kMoe.
 Ffn read_moe(KeyReader& keys, const Ffn& dense, const MoeDefaults& defaults = {});
+/// DeepSeek V3's choice: sigmoid scores, corrected by a bias, the best groups by their two best experts.
+Router read_grouped_router(KeyReader& keys, double scale);
 /// Gives the layers that read_moe_layers names the mixture `moe`.
 void set_moe_layers(KeyReader& keys, const Ffn& moe, ModelSpec& spec);
 

@@ -77,8 +77,9 @@ ModelSpec read_glm4_moe(KeyReader& keys, std::int64_t vocab_size, std::int64_t c
     attention.has_qkv_bias = has_bias;
     attention.has_qk_norm = has_norms;
   });
-  set_moe_behind(keys, read_moe(keys, spec.layers.front().ffn, {128, 8, 1408, 1}), 1, spec);
-  add_trait(spec, Trait::kUnknown);
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {128, 8, 1408, 1});
+  moe.router = read_grouped_router(keys, 1.0);
+  set_moe_behind(keys, moe, 1, spec);
   const DecoderStyle style{.moe = kMoeStyle};
   write_decoder(spec, style);
   SpecWriter writer(spec);

@@ -127,6 +127,17 @@ Ffn read_moe(KeyReader& keys, const Ffn& dense, const MoeDefaults& defaults) {
   return moe;
 }
 
+Router read_grouped_router(KeyReader& keys, double scale) {
+  Router router;
+  router.scores = Router::Scores::kSigmoid;
+  router.is_normalized = keys.flag("norm_topk_prob", true);
+  router.scale = keys.positive("routed_scaling_factor", scale);
+  router.groups = static_cast<int>(keys.integer("n_group", 1, kMaxExperts, 1));
+  router.groups_per_token = static_cast<int>(keys.integer("topk_group", 1, router.groups, 1));
+  router.sums_two_of_group = true;
+  return router;
+}
+
 void set_moe_layers(KeyReader& keys, const Ffn& moe, ModelSpec& spec) {
   const std::vector<bool> is_moe = read_moe_layers(keys, spec.layers.size());
   for (std::size_t i = 0; i < spec.layers.size(); ++i)

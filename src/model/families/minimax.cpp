@@ -126,18 +126,19 @@ ModelSpec minimax_m2_from_config(KeyReader& keys) {
   defaults.context_tokens = 196'608;
   ModelSpec spec = read_config_decoder(keys, defaults);
   const Ffn dense = spec.layers.front().ffn;
-  const Ffn moe = read_moe(keys, dense, {256, 8, dense.intermediate_size});
+  Ffn moe = read_moe(keys, dense, {256, 8, dense.intermediate_size});
+  moe.router.scores = Router::Scores::kSigmoid;
+  moe.router.is_normalized = true;
   for (Layer& layer : spec.layers) layer.ffn = moe;
-  add_trait(spec, Trait::kFullWidthQkNorm);
-  add_trait(spec, Trait::kUnknown);
-  write_decoder(spec,
-                {.moe = {.score_bias = "mlp.e_score_correction_bias"},
-                 .extras = [](SpecWriter& writer, const Layer& layer, int) {
-                   const auto& attention = std::get<Attention>(layer.mixer);
-                   for (const auto& [name, heads] : {std::tuple("self_attn.q_norm", attention.q_heads),
-                                                     std::tuple("self_attn.k_norm", attention.kv_heads)})
-                     writer.norm(name, std::int64_t{heads} * attention.head_dim);
-                 }});
+  for_each_attention(spec, [](Attention& attention, std::size_t) {
+    attention.has_qk_norm = attention.is_qk_norm_full_width = true;
+  });
+  spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim, 64);
+  if (keys.text("scoring_func", "sigmoid") != "sigmoid" ||
+      keys.text("qk_norm_type", "per_layer") != "per_layer" || !keys.flag("use_qk_norm", true) ||
+      !keys.flag("use_routing_bias", true))
+    add_trait(spec, Trait::kUnknown);
+  write_decoder(spec, {.moe = {.score_bias = "mlp.e_score_correction_bias"}});
   rename_experts(spec);
   spec.has_file_names = true;
   return spec;

@@ -49,14 +49,15 @@ void write_granite_experts(SpecWriter& writer, const Ffn& ffn) {
 }
 
 ModelSpec mixtral_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 1e6,
-                                                 .context_tokens = 131'072,
-                                                 .kv_heads = 8,
-                                                 .intermediate_size = 14'336,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .rope_theta = 1e6,
+                                              .context_tokens = 131'072,
+                                              .kv_heads = 8,
+                                              .intermediate_size = 14'336,
+                                              .has_class_defaults = true});
   set_windows(spec, read_window(keys, 0));
   set_plain_experts(keys, 8, 2, spec);
+  for (Layer& layer : spec.layers) layer.ffn.router.is_normalized = true;
   write_layers(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     write_two_norms(writer);
     write_attention(writer, std::get<Attention>(layer.mixer));

@@ -236,12 +236,13 @@ ModelSpec olmoe_from_config(KeyReader& keys) {
                                               .q_heads = 16,
                                               .vocab_size = 50'304,
                                               .has_class_defaults = true});
-  add_trait(spec, Trait::kUnknown);
+  if (keys.has("clip_qkv")) add_trait(spec, Trait::kOwnAttention);
   set_wide_qk_norms(spec);
   read_attention_bias(keys, spec);
   const Ffn dense = spec.layers.front().ffn;
   Ffn moe = read_moe(keys, dense, {64, 8, dense.intermediate_size});
   moe.expert_intermediate_size = dense.intermediate_size;
+  moe.router.is_normalized = keys.flag("norm_topk_prob", false);
   set_moe_layers(keys, moe, spec);
   write_decoder(spec);
   spec.has_file_names = true;

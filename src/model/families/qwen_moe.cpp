@@ -22,6 +22,7 @@ ModelSpec qwen2_moe_from_config(KeyReader& keys) {
   moe.shared_intermediate_size =
       static_cast<int>(keys.integer("shared_expert_intermediate_size", 1, kMaxWidth, 5632));
   moe.shared_experts = 1;
+  moe.router.is_normalized = keys.flag("norm_topk_prob", false);
   set_moe_layers(keys, moe, spec);
   write_decoder(spec, {.moe = {.shared = "mlp.shared_expert.", .has_shared_gate = true}});
   spec.has_file_names = true;
@@ -39,7 +40,8 @@ ModelSpec qwen3_moe_from_config(KeyReader& keys) {
   read_attention_bias(keys, spec);
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qk_norm = true; });
   read_qwen_windows(keys, spec);
-  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {128, 8, 768});
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {128, 8, 768});
+  moe.router.is_normalized = keys.flag("norm_topk_prob", false);
   set_moe_layers(keys, moe, spec);
   write_decoder(spec);
   spec.has_file_names = true;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The feed-forward half of engine/graph.h: dense layers, mixtures of experts, shared experts.
+#include <algorithm>
+#include <cmath>
+
+#include "engine/graph_parts.h"
+#include "kernels/elementwise.h"
+
+namespace plimsoll::engine {
+namespace {
+
+kernels::Activation kernel_of(model::Activation activation) {
+  switch (activation) {
+    case model::Activation::kSilu:
+      return kernels::Activation::kSilu;
+    case model::Activation::kGelu:
+      return kernels::Activation::kGelu;
+    case model::Activation::kGeluTanh:
+      return kernels::Activation::kGeluTanh;
+    case model::Activation::kRelu:
+      return kernels::Activation::kRelu;
+    case model::Activation::kRelu2:
+      return kernels::Activation::kRelu2;
+    case model::Activation::kOther:
+      break;
+  }
+  PLIMSOLL_CHECK(false, "check_embedded admits only known activations");
+  return kernels::Activation::kSilu;
+}
+
+}  // namespace
+
+// The largest mixture of the model, in a step of all rows.
+void Graph::allocate_experts() {
+  const auto max_rows = normed_.size() / static_cast<std::size_t>(spec_.hidden_size);
+  std::size_t experts = 0, per_token = 0;
+  for (const auto& layer : spec_.layers) {
+    if (layer.ffn.kind != model::FfnKind::kMoe) continue;
+    experts = std::max(experts, static_cast<std::size_t>(layer.ffn.experts));
+    per_token = std::max(per_token, static_cast<std::size_t>(layer.ffn.experts_per_token));
+  }
+  mixture_.gathered.resize(normed_.size());
+  mixture_.output.resize(normed_.size());
+  mixture_.scores.resize(max_rows * experts);
+  mixture_.chosen.resize(max_rows * per_token);
+  mixture_.places.resize(max_rows * per_token);
+  mixture_.offsets.resize(experts + 1);
+}
+
+void Graph::feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
+                         std::int64_t num_rows, float* output) {
+  const std::int64_t width = weights.up.rows;  // at most the planned width of gate_ and up_
+  const Product gate_up[] = {{&weights.up, up_.data(), width}, {&weights.gate, gate_.data(), width}};
+  multiply(std::span(gate_up).first(ffn.is_gated ? 2 : 1), input, num_rows);
+  const kernels::Activation activation = kernel_of(ffn.activation);
+  team_.run(num_rows, [&](std::int64_t r, int) {
+    float* up = up_.data() + r * width;
+    add_bias(weights.up_bias, up);
+    if (!ffn.is_gated) return kernels::activate(activation, width, up);
+    float* gate = gate_.data() + r * width;
+    add_bias(weights.gate_bias, gate);
+    if (activation == kernels::Activation::kSilu)
+      kernels_.silu_mul(gate, up, width, up);
+    else
+      kernels::activate_gated(activation, gate, up, width, up);
+  });
+  const Product down[] = {{&weights.down, output, spec_.hidden_size}};
+  multiply(down, up_.data(), num_rows);
+  for (std::int64_t r = 0; r < num_rows; ++r) add_bias(weights.down_bias, output + r * spec_.hidden_size);
+}
+
+// Which rows each expert computes: rows of expert e are places [offsets[e], offsets[e + 1]), ascending.
+void Graph::sort_by_expert(std::int64_t num_rows, const model::Ffn& ffn) {
+  const std::int64_t num_choices = num_rows * ffn.experts_per_token;
+  auto& offsets = mixture_.offsets;
+  std::fill(offsets.begin(), offsets.end(), 0);
+  for (std::int64_t i = 0; i < num_choices; ++i)
+    ++offsets[static_cast<std::size_t>(mixture_.chosen[static_cast<std::size_t>(i)].expert) + 1];
+  for (std::size_t e = 1; e < offsets.size(); ++e) offsets[e] += offsets[e - 1];
+  for (std::int64_t i = 0; i < num_choices; ++i) {
+    const auto expert = static_cast<std::size_t>(mixture_.chosen[static_cast<std::size_t>(i)].expert);
+    mixture_.places[static_cast<std::size_t>(offsets[expert]++)] = static_cast<std::int32_t>(i);
+  }
+  // Each offset has moved to the next one's place.
+  std::copy_backward(offsets.begin(), offsets.end() - 1, offsets.end());
+  offsets.front() = 0;
+}
+
+// A row's sum goes through its experts in ascending order, whoever else is in the step.
+void Graph::mixture(std::int64_t num_rows, int layer, const float* input, float* output) {
+  const model::Ffn& ffn = spec_.layers[static_cast<std::size_t>(layer)].ffn;
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t hidden = spec_.hidden_size, per_token = ffn.experts_per_token;
+  const Product router[] = {{&weights.router, mixture_.scores.data(), ffn.experts}};
+  multiply(router, input, num_rows);
+  team_.run(num_rows, [&](std::int64_t r, int) {
+    choose_experts(
+        ffn.router, {mixture_.scores.data() + r * ffn.experts, static_cast<std::size_t>(ffn.experts)},
+        weights.score_bias, {mixture_.chosen.data() + r * per_token, static_cast<std::size_t>(per_token)});
+  });
+  sort_by_expert(num_rows, ffn);
+  std::fill(output, output + num_rows * hidden, 0.0F);
+  for (std::size_t e = 0; e < weights.experts.size(); ++e) {
+    const std::int64_t first = mixture_.offsets[e], count = mixture_.offsets[e + 1] - first;
+    if (count == 0) continue;
+    const std::int32_t* places = mixture_.places.data() + first;
+    for (std::int64_t i = 0; i < count; ++i)
+      std::copy_n(input + places[i] / per_token * hidden, hidden, mixture_.gathered.data() + i * hidden);
+    feed_forward(weights.experts[e], ffn, mixture_.gathered.data(), count, mixture_.output.data());
+    for (std::int64_t i = 0; i < count; ++i)
+      kernels_.add_scaled_f32(mixture_.chosen[static_cast<std::size_t>(places[i])].weight,
+                              mixture_.output.data() + i * hidden, hidden,
+                              output + places[i] / per_token * hidden);
+  }
+  if (weights.shared.up.rows > 0) add_shared_experts(num_rows, layer, input, output);
+}
+
+void Graph::add_shared_experts(std::int64_t num_rows, int layer, const float* input, float* output) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t hidden = spec_.hidden_size;
+  feed_forward(weights.shared, spec_.layers[static_cast<std::size_t>(layer)].ffn, input, num_rows,
+               mixture_.output.data());
+  float* gates = mixture_.scores.data();  // nobody reads the scores any more
+  if (weights.shared_gate.rows > 0) {
+    const Product gate[] = {{&weights.shared_gate, gates, 1}};
+    multiply(gate, input, num_rows);
+  }
+  for (std::int64_t r = 0; r < num_rows; ++r) {
+    const float weight = weights.shared_gate.rows > 0 ? 1.0F / (1.0F + std::exp(-gates[r])) : 1.0F;
+    kernels_.add_scaled_f32(weight, mixture_.output.data() + r * hidden, hidden, output + r * hidden);
+  }
+}
+
+void Graph::ffn_block(std::int64_t num_rows, int layer, const float* input, float* output) {
+  const model::Ffn& ffn = spec_.layers[static_cast<std::size_t>(layer)].ffn;
+  if (ffn.kind == model::FfnKind::kMoe) return mixture(num_rows, layer, input, output);
+  feed_forward(weights_.layers[static_cast<std::size_t>(layer)].ffn, ffn, input, num_rows, output);
+}
+
+}  // namespace plimsoll::engine

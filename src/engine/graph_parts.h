@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the halves of the graph (graph.cpp, graph_ffn.cpp) share and nobody else sees.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/division.h"
+#include "engine/graph.h"
+
+namespace plimsoll::engine {
+
+/// Rows of a weight matrix that one thread takes at a time: enough work to outweigh taking it, enough chunks
+/// to share.
+inline constexpr std::int64_t kRowsPerChunk = 64;
+
+/// One matrix times all rows.
+struct Graph::Product {
+  const StoredMatrix* matrix = nullptr;
+  float* output = nullptr;  // [rows, output_stride]
+  std::int64_t output_stride = 0;
+  std::int64_t chunks() const { return divided_up(matrix->rows, kRowsPerChunk); }
+};
+
+inline void add_bias(const std::vector<float>& bias, float* values) {
+  for (std::size_t i = 0; i < bias.size(); ++i) values[i] += bias[i];
+}
+
+}  // namespace plimsoll::engine
