@@ -30,6 +30,7 @@ class Pull : public ::testing::Test {
   void SetUp() override {
     ::setenv("HF_ENDPOINT", hub.server.url().c_str(), 1);
     ::setenv("HF_HUB_CACHE", scratch.path().c_str(), 1);
+    ::unsetenv("HF_HUB_OFFLINE");  // whatever the tests are run under
   }
   void TearDown() override {
     for (const char* name : {"HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE"}) ::unsetenv(name);
