@@ -71,6 +71,25 @@ void note_rank(EngineStart& run, std::string_view line, const EngineStart& found
   if (found.activation_bytes) rank.activation_bytes = found.activation_bytes;
 }
 
+/// Kinds of settings, as bits: the first two are what a start begins with.
+constexpr unsigned kVersion = 1, kFlags = 2, kLength = 4, kBatch = 8, kBlock = 16;
+
+unsigned kinds_of(const EngineStart& found) {
+  unsigned kinds = found.version ? kVersion : found.settings.empty() ? 0 : kFlags;
+  if (found.max_model_len) kinds |= kLength;
+  if (found.max_num_batched_tokens) kinds |= kBatch;
+  if (found.block_size) kinds |= kBlock;
+  return kinds;
+}
+
+/// "EngineCore_DP0" and "EngineCore_DP1": several of one kind in the same start.
+bool are_peers(std::string_view one, std::string_view other) {
+  const auto stem = [](std::string_view name) {
+    return name.substr(0, name.find_last_not_of("0123456789") + 1);
+  };
+  return one != other && stem(one) == stem(other);
+}
+
 /// The last line of a start, by engine.
 bool says_ready(std::string_view line) {
   for (const std::string_view words :
@@ -82,12 +101,22 @@ bool says_ready(std::string_view line) {
 
 }  // namespace
 
+bool LogReader::is_opening(unsigned kinds, std::string_view process) const {
+  const unsigned first = kinds & (kVersion | kFlags);
+  const int limit = first ? kLoading : kSized;
+  const Process* own = known(process);
+  if (own && own->phase >= limit) return true;
+  if (own && (own->kinds & (first ? first : kinds)) && phase_ >= limit) return true;
+  return first && run_ && run_->failed && !are_peers(process, refused_by_);
+}
+
 EngineStart& LogReader::run_at(int phase, std::string_view process, bool is_opening) {
-  if (run_ && (run_->failed || is_opening || phase < phase_of(process))) {
+  const bool goes_on = run_ && run_->failed && process == refused_by_;
+  if (run_ && (goes_on || is_opening || phase < phase_of(process))) {
     settle_engine(*run_);
     log_.runs.push_back(std::move(*run_));
     run_.reset();
-    phases_.clear();
+    processes_.clear();
     phase_ = 0;
     if (log_.runs.size() > kMostRuns) log_.runs.erase(log_.runs.begin());
   }
@@ -96,7 +125,7 @@ EngineStart& LogReader::run_at(int phase, std::string_view process, bool is_open
     ++log_.num_runs;
   }
   phase_ = std::max(phase_, phase);
-  if (phases_.size() < kMostWorkers || phases_.contains(process)) phases_[std::string(process)] = phase;
+  if (processes_.size() < kMostWorkers || known(process)) processes_[std::string(process)].phase = phase;
   return *run_;
 }
 
@@ -105,9 +134,11 @@ void LogReader::take_line(std::string_view line) {
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   EngineStart found;
   if (read_refusal(line, found)) {
-    // Python repeats the sentence in every traceback on the way up.
-    if (run_ && run_->failed && contains(line, ".py:")) return;
-    EngineStart& run = run_at(std::max<int>(phase_, kProfiled), process_of(line), false);
+    const std::string_view process = process_of(line);
+    // Python repeats the sentence in every traceback on the way up; other ranks say the same of theirs.
+    if (run_ && run_->failed && (contains(line, ".py:") || process != refused_by_)) return;
+    EngineStart& run = run_at(std::max<int>(phase_, kProfiled), process, false);
+    refused_by_ = process;
     note_engine(run, line);
     read_refusal(line, run);
     return;
@@ -122,13 +153,14 @@ void LogReader::take_line(std::string_view line) {
       run_->unread_lines.emplace_back(line.substr(0, kUnreadLength));
     return;
   }
-  // A version opens a start. What else is said of the settings comes early, and from several processes.
-  const bool is_setting = phase == kConfigured && !found.version;
+  // What is said of the settings comes early, and from several processes.
+  const bool is_setting = phase == kConfigured;
   const std::string_view process = process_of(line);
-  const bool is_opening = found.version ? phase_ > kConfigured : is_setting && phase_ >= kSized;
-  const bool is_anywhere = !is_opening && (is_setting || phase == kAnywhere);
-  EngineStart& run =
-      run_at(is_anywhere ? phase_of(process) : std::min<int>(phase, kSummed), process, is_opening);
+  const unsigned kinds = is_setting ? kinds_of(found) : 0;
+  const bool opens = is_setting && is_opening(kinds, process);
+  const bool is_anywhere = !opens && ((is_setting && !found.version) || phase == kAnywhere);
+  EngineStart& run = run_at(is_anywhere ? phase_of(process) : std::min<int>(phase, kSummed), process, opens);
+  if (const auto own = processes_.find(process); own != processes_.end()) own->second.kinds |= kinds;
   read_known_line(line, run);
   if (const auto& bytes = found.kv_cache_bytes;
       bytes && (!run.most_kv_cache || bytes->value > run.most_kv_cache->value))
@@ -159,7 +191,7 @@ Log LogReader::finish() {
   }
   run_.reset();
   phase_ = 0;
-  phases_.clear();
+  processes_.clear();
   return std::exchange(log_, {});
 }
 

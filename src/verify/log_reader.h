@@ -76,20 +76,31 @@ class LogReader {
   Log finish();
 
  private:
+  /// What a process has printed of the current start.
+  struct Process {
+    int phase = 0;       // how far it has come; 0 before its first line
+    unsigned kinds = 0;  // of settings that it has stated
+  };
+
   void take_line(std::string_view line);
-  /// How far the process has come in this start; 0 before its first line.
-  int phase_of(std::string_view process) const {
-    const auto own = phases_.find(process);
-    return own == phases_.end() ? 0 : own->second;
+  const Process* known(std::string_view process) const {
+    const auto found = processes_.find(process);
+    return found == processes_.end() ? nullptr : &found->second;
   }
+  int phase_of(std::string_view process) const { return known(process) ? known(process)->phase : 0; }
+  /// Whether settings of these kinds open a new start when this process states them: it has come further, or
+  /// states them again after the start went on. Others of the same start may still be at their first words.
+  bool is_opening(unsigned kinds, std::string_view process) const;
   /// The start that a line belongs to. Ranks repeat a line of the same phase, and need not keep step; one
-  /// that prints an earlier phase after a later one of its own has started anew.
+  /// that prints an earlier phase after a later one of its own has started anew, and so has one that goes on
+  /// after its own refusal.
   EngineStart& run_at(int phase, std::string_view process, bool is_opening);
 
   Log log_;
-  std::string line_;                                // the line so far, cut at kLongestLine
-  int phase_ = 0;                                   // how far the current start has come
-  std::map<std::string, int, std::less<>> phases_;  // of each process: a step back is a new start
+  std::string line_;                                       // the line so far, cut at kLongestLine
+  int phase_ = 0;                                          // how far the current start has come
+  std::map<std::string, Process, std::less<>> processes_;  // of the current start
+  std::string refused_by_;                                 // the process that printed its refusal
   std::optional<EngineStart> run_;
 };
 

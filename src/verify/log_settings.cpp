@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t kLongestValue = 300;
 constexpr int kMostRanks = 4096;  // as --tensor-parallel-size and its like take
 
+constexpr const char* kRankKeys[] = {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
+                                     "decode_context_parallel_size"};
+
 constexpr std::string_view kKeys[] = {"model",
                                       "dtype",
                                       "quantization",
@@ -76,7 +79,12 @@ class Settings {
     const auto value = count(key);
     return value && *value <= 1'000'000'000 ? std::optional(static_cast<int>(*value)) : std::nullopt;
   }
-  int ranks(const char* key) const { return small(key).value_or(1); }
+  /// 1 where the log does not say; nothing for what cannot be.
+  std::optional<int> ranks(const char* key) const {
+    if (!text(key)) return 1;
+    const auto value = small(key);
+    return value && *value >= 1 && *value <= kMostRanks ? value : std::nullopt;
+  }
   std::optional<double> share(const char* key) const {
     const auto found = text(key);
     const double value = found ? std::strtod(found->c_str(), nullptr) : 0;
@@ -105,6 +113,26 @@ std::optional<std::string> other_weights(const Settings& settings, const plan::M
   return std::nullopt;
 }
 
+/// The first setting that the log states and that cannot be read: what it means is not guessed.
+std::optional<std::string> unreadable(const Settings& log, const EngineStart& run) {
+  const auto as_stated = [&](const char* key) {
+    return fmt::format("{} is {} in the log", key, log.text(key)->substr(0, 40));
+  };
+  for (const char* key : kRankKeys)
+    if (!log.ranks(key)) return as_stated(key);
+  for (const char* key : {"max_num_seqs", "max_num_batched_tokens", "block_size"})
+    if (log.text(key) && log.small(key).value_or(0) < 1) return as_stated(key);
+  for (const char* key : {"num_gpu_blocks_override", "kv_cache_memory_bytes"})
+    if (log.text(key) && !log.count(key)) return as_stated(key);
+  if (log.text("gpu_memory_utilization") && !log.share("gpu_memory_utilization"))
+    return as_stated("gpu_memory_utilization");
+  const auto& share = run.gpu_memory_utilization;
+  if (share && !(share->value > 0 && share->value <= 1))
+    return fmt::format("gpu_memory_utilization is {} in the log", share->text.substr(0, 40));
+  return std::nullopt;
+}
+
+/// Of settings that can be read.
 plan::Settings planned_settings(const Settings& log, const EngineStart& run) {
   plan::Settings settings;
   if (run.max_model_len) settings.max_model_len = run.max_model_len->value;
@@ -124,9 +152,7 @@ plan::Settings planned_settings(const Settings& log, const EngineStart& run) {
   settings.num_blocks = log.count("num_gpu_blocks_override");
   if (const auto bytes = log.count("kv_cache_memory_bytes")) settings.kv_cache_bytes = Bytes(*bytes);
   settings.memory_utilization = log.share("gpu_memory_utilization");
-  if (run.gpu_memory_utilization && run.gpu_memory_utilization->value > 0 &&
-      run.gpu_memory_utilization->value <= 1)
-    settings.memory_utilization = run.gpu_memory_utilization->value;
+  if (run.gpu_memory_utilization) settings.memory_utilization = run.gpu_memory_utilization->value;
   return settings;
 }
 
@@ -156,10 +182,7 @@ Result<Json> plan_from_log(const EngineStart& run) {
   if (!engine) return fail(missing("vLLM " + *run.version + " is no release", fix));
   PLIMSOLL_TRY(plan::Model model, plan::catalogue_model(*entry));
   if (auto other = other_weights(settings, model)) return fail(missing(*other, fix));
-  for (const char* key : {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
-                          "decode_context_parallel_size"})
-    if (settings.ranks(key) < 1 || settings.ranks(key) > kMostRanks)
-      return fail(missing(fmt::format("{} is {} in the log", key, settings.ranks(key)), fix));
+  if (const auto fault = unreadable(settings, run)) return fail(missing(*fault, fix));
 
   plan::Request request;
   request.engine = std::move(*engine);

@@ -120,13 +120,74 @@ TEST(LogSettings, ARefusalSettlesAStart) {
 }
 
 TEST(LogSettings, RanksThatCannotBeAreNotPlanned) {
-  for (const char* ranks : {"tensor_parallel_size=0", "tensor_parallel_size=1000000000"}) {
+  for (const char* ranks :
+       {"tensor_parallel_size=0", "tensor_parallel_size=1000000000", "tensor_parallel_size=-1",
+        "tensor_parallel_size=99999999999", "tensor_parallel_size=two"}) {
     std::string text = start(kLlama);
     text.replace(text.find("tensor_parallel_size=1"), std::string("tensor_parallel_size=1").size(), ranks);
     const Report report = report_of(text);
     EXPECT_FALSE(report.from_log.value().plan) << ranks;
     EXPECT_NE(report.from_log->missing.find("tensor_parallel_size"), std::string::npos);
   }
+}
+
+TEST(LogSettings, WhatCannotBeReadIsNotGuessed) {
+  for (const char* flags : {"'gpu_memory_utilization': nan", "'gpu_memory_utilization': inf",
+                            "'gpu_memory_utilization': 1.5", "'max_num_seqs': -1", "'max_num_seqs': 0",
+                            "'block_size': 99999999999", "'kv_cache_memory_bytes': many"}) {
+    const Report report = report_of(start(kLlama, "quantization=None", flags));
+    EXPECT_FALSE(report.from_log.value().plan) << flags;
+    const std::string key = std::string(flags).substr(1, std::string(flags).find("':") - 1);
+    EXPECT_NE(report.from_log->missing.find(key), std::string::npos) << report.from_log->missing;
+  }
+}
+
+Log log_of(std::string_view text) {
+  LogReader reader;
+  reader.feed(text);
+  return reader.finish();
+}
+
+// One engine refuses, the other goes on printing: the start has failed.
+TEST(LogSettings, ARefusalHoldsForTheWholeStart) {
+  const std::string text =
+      "(EngineCore_DP0 pid=1) INFO Initializing a V1 LLM engine (v0.19.0) with config: max_seq_len=8192\n"
+      "(EngineCore_DP0 pid=1) INFO Model loading took 15.00 GiB memory and 3.1 seconds\n"
+      "(EngineCore_DP0 pid=1) ValueError: No available memory for the cache blocks.\n"
+      "(EngineCore_DP1 pid=2) INFO Initializing a V1 LLM engine (v0.19.0) with config: max_seq_len=8192\n"
+      "(EngineCore_DP1 pid=2) INFO Model loading took 15.00 GiB memory and 3.1 seconds\n"
+      "(EngineCore_DP1 pid=2) INFO Available KV cache memory: 56.34 GiB\n"
+      "(EngineCore_DP1 pid=2) ValueError: No available memory for the cache blocks.\n";
+  const Log log = log_of(text);
+  ASSERT_EQ(log.num_runs, 1);
+  EXPECT_TRUE(log.runs[0].failed);
+  // Started again: by the server's own words, or by the process that had refused.
+  EXPECT_EQ(log_of(text + "(APIServer pid=3) INFO vLLM API server version 0.19.0\n").num_runs, 2);
+  EXPECT_EQ(log_of(text + "(EngineCore_DP0 pid=4) INFO Model loading took 15.00 GiB memory\n").num_runs, 2);
+  EXPECT_EQ(log_of(text + text).num_runs, 2);
+}
+
+// Settings that a second engine states when the first is loaded, or has its cache, open no start.
+TEST(LogSettings, LateEnginesOpenNoStart) {
+  const std::string first =
+      "(EngineCore_DP0 pid=1) INFO Initializing a V1 LLM engine (v0.19.0) with config: max_seq_len=8192\n"
+      "(EngineCore_DP0 pid=1) INFO Model loading took 15.00 GiB memory and 3.1 seconds\n";
+  const std::string second =
+      "(EngineCore_DP1 pid=2) INFO Initializing a V1 LLM engine (v0.19.0) with config: max_seq_len=8192\n";
+  const std::string sized =
+      "(EngineCore_DP0 pid=1) INFO Available KV cache memory: 40.00 GiB\n"
+      "(EngineCore_DP0 pid=1) INFO GPU KV cache size: 327,680 tokens\n";
+  const std::string chunks =
+      "(EngineCore_DP1 pid=2) INFO Chunked prefill is enabled with max_num_batched_tokens=8192.\n";
+  EXPECT_EQ(log_of(first + second + sized).num_runs, 1);
+  EXPECT_EQ(log_of(first + second + sized + chunks).num_runs, 1);
+  EXPECT_EQ(log_of(first + sized + chunks + second).num_runs, 1);
+  EXPECT_EQ(log_of(first + second + sized + chunks + first).num_runs, 2);
+  // A server that states its flags again has started again, before its engines say so.
+  const std::string server = "(APIServer pid=3) INFO non-default args: {'model': 'm', 'max_num_seqs': 8}\n";
+  const Log twice = log_of(server + first + sized + server + first);
+  ASSERT_EQ(twice.num_runs, 2);
+  EXPECT_EQ(twice.runs[1].settings.at("max_num_seqs"), "8");
 }
 
 // Engines of one start that do not keep step, padding that is told before the profile: still one start.
