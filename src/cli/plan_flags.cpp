@@ -40,6 +40,17 @@ Result<int> drafts_of(const std::string& text) {
   return static_cast<int>(*count);
 }
 
+// Of the keys of vLLM's EngramConfig, the one that moves bytes between GPU and host.
+Result<bool> tables_on_gpu(const std::string& text) {
+  if (text.empty()) return false;
+  const auto config = parse_json(text, "--engram-config");
+  const auto is_in_host = config ? (*config)["cpu_offload"].as_bool() : std::nullopt;
+  if (!is_in_host || config->size() != 1)
+    return fail(ErrorCode::kUsage, "cpu_offload, true or false, is what is read", "--engram-config",
+                R"(for example '{"cpu_offload":false}')");
+  return !*is_in_host;
+}
+
 Status add_vllm_settings(const VllmFlags& flags, plan::Settings& settings) {
   settings.tensor_parallel = flags.tensor_parallel;
   settings.pipeline_parallel = flags.pipeline_parallel;
@@ -63,6 +74,8 @@ Status add_vllm_settings(const VllmFlags& flags, plan::Settings& settings) {
   }
   settings.has_fp8_index_keys = flags.index_dtype == "fp8";
   settings.uses_flashinfer_prefill = flags.prefill_backend == "flashinfer";
+  settings.has_whole_encoders = flags.encoder_mode == "data";
+  PLIMSOLL_TRY(settings.has_tables_on_gpu, tables_on_gpu(flags.engram));
   PLIMSOLL_TRY(settings.num_speculative_tokens, drafts_of(flags.speculative));
   return {};
 }
@@ -125,6 +138,10 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
              flags.disables_hybrid_manager, "layers with windows keep all tokens");
   verb.add_flag("--enforce-eager", flags.is_eager, "no CUDA graphs");
   verb.add_flag("--language-model-only", flags.is_language_only, "encoders are not run");
+  verb.add_option("--mm-encoder-tp-mode", flags.encoder_mode, "data: every rank holds encoders whole")
+      ->check(CLI::IsMember({"weights", "data"}));
+  verb.add_option("--engram-config", flags.engram,
+                  R"({"cpu_offload":false}: n-gram tables on the GPU, not in the host's memory)");
   verb.add_flag("--no-async-scheduling", flags.has_no_async, "one batch under way");
   verb.add_option("--mamba-cache-mode", flags.state_mode, "what of states is kept for prefixes")
       ->check(CLI::IsMember({"none", "align", "all"}));

@@ -18,7 +18,7 @@ struct VllmFlags {
   std::optional<int> tensor_parallel, pipeline_parallel, data_parallel, decode_context_parallel;
   bool is_expert_parallel = false, has_no_async = false, is_eager = false, is_language_only = false;
   std::optional<bool> prefix_caching, disables_hybrid_manager;
-  std::string state_mode, state_dtype, index_dtype, prefill_backend, speculative;
+  std::string state_mode, state_dtype, index_dtype, prefill_backend, speculative, encoder_mode, engram;
 };
 
 struct PlanFlags {

@@ -15,4 +15,5 @@
 #include "facts/sglang.h"              // IWYU pragma: export
 #include "facts/support.h"             // IWYU pragma: export
 #include "facts/unstated_parts.h"      // IWYU pragma: export
+#include "facts/vllm_encoders.h"       // IWYU pragma: export
 #include "facts/vllm_runtime.h"        // IWYU pragma: export

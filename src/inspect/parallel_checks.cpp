@@ -62,11 +62,12 @@ Cut cut_of(const model::QuantizationScheme* scheme) {
 /// and with more patterns than can be tried, the usual name of one stands for all.
 const model::QuantizationScheme* scheme_in(const Report& report, const model::Quantization& declared,
                                            model::WeightGroup group, const char* usual_name) {
-  if (!report.spec || !report.spec->has_file_names || !memory::can_ask_about(*report.spec, declared))
-    return declared.scheme_of(usual_name);
+  const bool has_names = report.spec && report.spec->has_file_names;
+  const auto schemes = has_names ? memory::DeclaredSchemes::find(*report.spec, declared) : std::nullopt;
+  if (!schemes) return declared.scheme_of(usual_name);
   for (const model::Weight& weight : report.spec->weights)
     if (weight.group == group && weight.is_linear)
-      if (const auto* scheme = memory::scheme_of(weight, declared)) return scheme;
+      if (const auto* scheme = schemes->scheme_of(weight)) return scheme;
   return nullptr;
 }
 

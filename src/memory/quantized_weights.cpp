@@ -167,21 +167,18 @@ const QuantizationScheme* scheme_under_name(const model::Weight& weight,
   return scheme;
 }
 
-// Where the modules of a wrapper's language model stand in its files.
-enum class Naming { kAsInSpec, kBehindLanguageModel, kWithinModel };
-
-std::string name_in_files(const model::Weight& weight, Naming naming) {
+std::string name_in_files(const model::Weight& weight, FileNaming naming) {
   constexpr std::string_view kModel = "model.";
   std::string module = module_of(weight);
-  if (naming == Naming::kBehindLanguageModel) module.insert(0, "language_model.");
-  if (naming == Naming::kWithinModel && module.starts_with(kModel))
+  if (naming == FileNaming::kBehindLanguageModel) module.insert(0, "language_model.");
+  if (naming == FileNaming::kWithinModel && module.starts_with(kModel))
     module.insert(kModel.size(), "language_model.");
   return module;
 }
 
 // Whether the declaration tells modules of layers apart by these names: leaves some, or gives them schemes
 // that differ.
-bool tells_apart(const model::ModelSpec& spec, const model::Quantization& quantization, Naming naming) {
+bool tells_apart(const model::ModelSpec& spec, const model::Quantization& quantization, FileNaming naming) {
   std::optional<const QuantizationScheme*> first;
   return std::any_of(spec.weights.begin(), spec.weights.end(), [&](const model::Weight& weight) {
     if (weight.layer < 0) return false;
@@ -200,24 +197,32 @@ bool lists_modules(const model::Quantization& quantization) {
 }
 
 // Lists of modules count only where they name modules in one of these ways; nothing where they do not.
-std::optional<Naming> naming_of(const model::ModelSpec& spec, const model::Quantization& quantization) {
-  if (!lists_modules(quantization)) return Naming::kAsInSpec;
-  if (spec.has_file_names && tells_apart(spec, quantization, Naming::kAsInSpec)) return Naming::kAsInSpec;
-  for (const Naming naming : {Naming::kBehindLanguageModel, Naming::kWithinModel})
+std::optional<FileNaming> naming_of(const model::ModelSpec& spec, const model::Quantization& quantization) {
+  if (!lists_modules(quantization)) return FileNaming::kAsInSpec;
+  if (spec.has_file_names && tells_apart(spec, quantization, FileNaming::kAsInSpec))
+    return FileNaming::kAsInSpec;
+  for (const FileNaming naming : {FileNaming::kBehindLanguageModel, FileNaming::kWithinModel})
     if (tells_apart(spec, quantization, naming)) return naming;
   return std::nullopt;
 }
 
 }  // namespace
 
-const QuantizationScheme* scheme_of(const model::Weight& weight, const model::Quantization& quantization) {
-  return scheme_under_name(weight, quantization, module_of(weight));
-}
-
 bool can_ask_about(const model::ModelSpec& spec, const model::Quantization& quantization) {
   // Is it left, and by which scheme is it stored; with a list, under three names before.
   const std::size_t num_questions = lists_modules(quantization) ? 7 : 2;
   return quantization.can_answer(num_questions * spec.weights.size());
+}
+
+std::optional<DeclaredSchemes> DeclaredSchemes::find(const model::ModelSpec& spec,
+                                                     const model::Quantization& quantization) {
+  if (!can_ask_about(spec, quantization)) return std::nullopt;
+  const auto naming = naming_of(spec, quantization);
+  return naming ? std::optional(DeclaredSchemes(quantization, *naming)) : std::nullopt;
+}
+
+const QuantizationScheme* DeclaredSchemes::scheme_of(const model::Weight& weight) const {
+  return scheme_under_name(weight, *quantization_, name_in_files(weight, naming_));
 }
 
 bool is_for_cache_alone(const model::Quantization& quantization) {
@@ -232,13 +237,11 @@ std::optional<StoredCheckpoint> stored_checkpoint(const model::ModelSpec& spec,
                                                   const std::optional<model::Quantization>& quantization) {
   if (!spec.has_all_weights) return std::nullopt;
   if (quantization && is_for_cache_alone(*quantization)) return stored_checkpoint(spec, std::nullopt);
-  if (quantization && (!quantization->main_scheme() || !can_ask_about(spec, *quantization)))
-    return std::nullopt;
-  const auto naming = quantization ? naming_of(spec, *quantization) : Naming::kAsInSpec;
-  if (!naming) return std::nullopt;
-  return sum_up(spec, [&](const model::Weight& weight) {
-    return quantization ? scheme_under_name(weight, *quantization, name_in_files(weight, *naming)) : nullptr;
-  });
+  if (!quantization) return sum_up(spec, [](const model::Weight&) { return nullptr; });
+  if (!quantization->main_scheme()) return std::nullopt;
+  const auto schemes = DeclaredSchemes::find(spec, *quantization);
+  if (!schemes) return std::nullopt;
+  return sum_up(spec, [&](const model::Weight& weight) { return schemes->scheme_of(weight); });
 }
 
 std::optional<StoredCheckpoint> checkpoint_by_recipe(const model::ModelSpec& spec, Recipe recipe,

@@ -51,8 +51,26 @@ std::optional<Bytes> most_checkpoint_bytes(const model::ModelSpec& spec,
 /// Whether all weights of the spec can be held against the declaration's patterns in reasonable time.
 bool can_ask_about(const model::ModelSpec& spec, const model::Quantization& quantization);
 
-/// The scheme that a weight of the spec is stored in; null where it stays as declared.
-const model::QuantizationScheme* scheme_of(const model::Weight& weight,
-                                           const model::Quantization& quantization);
+// Where the modules of a wrapper's language model stand in its files.
+enum class FileNaming { kAsInSpec, kBehindLanguageModel, kWithinModel };
+
+/// In which scheme does the checkpoint store each weight of a model, by what its config declares? The
+/// declaration's own names for modules are found out once. Spec and declaration must outlive it.
+class DeclaredSchemes {
+ public:
+  /// Nothing when its lists name modules by other names than these, or hold more patterns than can be tried.
+  static std::optional<DeclaredSchemes> find(const model::ModelSpec& spec,
+                                             const model::Quantization& quantization);
+
+  /// Null where the weight stays as declared.
+  const model::QuantizationScheme* scheme_of(const model::Weight& weight) const;
+
+ private:
+  DeclaredSchemes(const model::Quantization& quantization, FileNaming naming)
+      : quantization_(&quantization), naming_(naming) {}
+
+  const model::Quantization* quantization_;
+  FileNaming naming_;
+};
 
 }  // namespace plimsoll::memory

@@ -71,8 +71,9 @@ constexpr Step kSteps[] = {
      }},
     {{0, 14, 0,
       "the budget is rounded up to a whole byte; auto takes the cache type that a modelopt checkpoint names; "
-      "the longest request is held against the blocks of the first group"},
+      "the longest request is held against the blocks of the first group; --max-model-len auto"},
      [](VllmRules& r) {
+       r.fits_length = true;
        r.need = VllmNeed::kFirstGroup;
        r.sentence = VllmSentence::kRounded;
        r.rounds_budget_up = true;

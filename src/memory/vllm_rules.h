@@ -123,6 +123,7 @@ struct VllmRules {
   bool pads_latent = false;              // latent vectors are filled up to whole 256 bytes
   bool reads_modelopt_cache = false;     // `auto` takes the cache's type that modelopt declares
   bool reads_compressed_cache = false;   // the same of compressed-tensors
+  bool fits_length = false;              // --max-model-len auto
   bool override_is_pool = false;         // blocks given by a flag are what a request is held against
 };
 

@@ -72,6 +72,25 @@ constexpr NamedSplit kSplits[] = {
     {"fc_hidden", Split::kEven, Split::kEven},
 };
 
+// Of encoders, by the end of a module's name: blocks, and what leads from them to the language model.
+constexpr NamedSplit kEncoderBlocks[] = {
+    {"attn.q", Split::kEven, Split::kEven},   {"attn.k", Split::kEven, Split::kEven},
+    {"attn.v", Split::kEven, Split::kEven},   {"attn.proj", Split::kEven, Split::kWhole},
+    {"mlp.gate", Split::kEven, Split::kEven}, {"mlp.fc1", Split::kEven, Split::kEven},
+    {"mlp.fc2", Split::kEven, Split::kWhole},
+};
+constexpr NamedSplit kProjectors[] = {
+    {".linear_1", Split::kEven, Split::kEven},
+    {".linear_2", Split::kEven, Split::kWhole},
+    {".linear_fc1", Split::kEven, Split::kEven},
+    {".linear_fc2", Split::kEven, Split::kWhole},
+    {"merger.proj", Split::kEven, Split::kEven},
+    {"merger.gate_proj", Split::kEven, Split::kEven},
+    {"merger.up_proj", Split::kEven, Split::kEven},
+    {"merger.down_proj", Split::kEven, Split::kWhole},
+    {"patch_embedding.linear", Split::kEven, Split::kEven},
+};
+
 constexpr std::int64_t kExpertInputStep = 256;  // of four-bit floats, on each rank
 constexpr double kPlainCopy = 2;  // bytes: what latent vectors are unfolded by stays beside the quantized one
 constexpr std::int64_t kScalesOfAttention = 16;  // four f32 of each layer: query, key, value, probability
@@ -100,9 +119,11 @@ Name name_of(std::string_view text) {
 
 class RankWeights {
  public:
-  RankWeights(const model::ModelSpec& spec, const VllmWeightSettings& settings)
+  RankWeights(const model::ModelSpec& spec, const VllmWeightSettings& settings,
+              std::optional<DeclaredSchemes> schemes)
       : spec_(spec),
         settings_(settings),
+        schemes_(schemes),
         stages_(settings.stage_of_layer.empty()
                     ? pipeline_stages(static_cast<std::int64_t>(spec.layers.size()), settings.num_stages)
                     : settings.stage_of_layer) {}
@@ -157,8 +178,7 @@ class RankWeights {
       total_.is_exact = false;
       return Bytes(elements / 8 * bits_per_weight(*settings_.linear_format));
     }
-    const model::QuantizationScheme* scheme =
-        settings_.quantization ? scheme_of(weight, *settings_.quantization) : nullptr;
+    const model::QuantizationScheme* scheme = schemes_ ? schemes_->scheme_of(weight) : nullptr;
     if (!scheme) return std::nullopt;
     total_.is_exact = false;
     const auto tensors = stored_tensors(weight.shape, *scheme, settings_.dtype);
@@ -199,15 +219,29 @@ class RankWeights {
       total_.unknown.emplace_back(name.module);
   }
 
+  // Whole where its heads or widths cannot be split, as engines fall back to; ears are taken for whole.
+  Split encoder_split_of(const model::Weight& weight, const Name& name) {
+    total_.is_exact = false;
+    const std::string_view text = weight.hf_name;
+    const bool is_ear = text.find("audio_tower") != std::string_view::npos;
+    if (settings_.encoder_split == EncoderSplit::kNone || is_ear || weight.elements() % ranks() != 0)
+      return Split::kWhole;
+    const std::string_view module = text.substr(0, text.rfind('.'));
+    const auto find = [&](const auto& rows) -> const NamedSplit* {
+      const auto* row = std::find_if(std::begin(rows), std::end(rows),
+                                     [&](const NamedSplit& split) { return module.ends_with(split.module); });
+      return row == std::end(rows) ? nullptr : row;
+    };
+    const NamedSplit* row = find(kEncoderBlocks);
+    if (!row && settings_.encoder_split == EncoderSplit::kBlocksAndProjector) row = find(kProjectors);
+    return !row ? Split::kWhole : name.is_bias ? row->bias : row->weight;
+  }
+
   Split split_of(const model::Weight& weight, const Name& name) {
     using enum model::WeightGroup;
     if (weight.group == kNorm || weight.group == kRouter) return Split::kWhole;
     if (is_ngram_table(weight)) return Split::kEven;
-    if (weight.group == kEncoder && !settings_.quantization) {
-      // Small beside the decoder; whether its layers are shared out hangs on the model's class and a flag.
-      total_.is_exact = false;
-      return Split::kWhole;
-    }
+    if (weight.group == kEncoder) return encoder_split_of(weight, name);
     const auto* row = std::find_if(std::begin(kSplits), std::end(kSplits),
                                    [&](const NamedSplit& split) { return split.module == name.module; });
     if (row != std::end(kSplits)) return name.is_bias ? row->bias : row->weight;
@@ -291,7 +325,8 @@ class RankWeights {
 
   const model::ModelSpec& spec_;
   const VllmWeightSettings& settings_;
-  std::vector<int> stages_;  // of each layer
+  std::optional<DeclaredSchemes> schemes_;  // absent: nothing is quantized
+  std::vector<int> stages_;                 // of each layer
   VllmWeights total_;
 };
 
@@ -350,7 +385,14 @@ Result<VllmWeights> vllm_weights(const model::ModelSpec& spec, const VllmWeightS
   if (!spec.has_all_weights)
     return fail(ErrorCode::kUnsupported, "the weights of some part of the model are not known", "config.json",
                 "give the weight files");
-  RankWeights rank(spec, settings);
+  std::optional<DeclaredSchemes> schemes;
+  if (settings.quantization && !settings.linear_format) {
+    schemes = DeclaredSchemes::find(spec, *settings.quantization);
+    if (!schemes)
+      return fail(ErrorCode::kUnsupported, "which weights are quantized cannot be told from the config",
+                  "config.json: " + settings.quantization->pointer, "give the weight files");
+  }
+  RankWeights rank(spec, settings, schemes);
   for (const model::Weight& weight : spec.weights) PLIMSOLL_TRY_VOID(rank.add(weight));
   return rank.take();
 }

@@ -18,6 +18,10 @@
 
 namespace plimsoll::memory {
 
+/// How much of an encoder is split over tensor-parallel ranks; embeddings of patches and norms never are.
+/// Source: facts/vllm_encoders.h.
+enum class EncoderSplit { kNone, kBlocks, kBlocksAndProjector };
+
 struct VllmWeightSettings {
   DType dtype = DType::kBF16;  // of all weights but those that the engine keeps in 32 bit
   int tensor_parallel = 1;
@@ -30,7 +34,8 @@ struct VllmWeightSettings {
   std::int64_t expert_width_step = 128;               // of four-bit floats; Hopper's kernels take 64
   std::optional<WeightFormat> linear_format = {};     // linear layers quantized while loading
   bool has_encoders = true;                           // else --language-model-only
-  bool keeps_tables_in_host = false;                  // n-gram tables lie in the host's memory
+  EncoderSplit encoder_split = EncoderSplit::kNone;
+  bool keeps_tables_in_host = false;  // n-gram tables lie in the host's memory
 };
 
 struct VllmWeights {

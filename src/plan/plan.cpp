@@ -121,6 +121,16 @@ Row impossible_row(const Question& question, std::string cache_dtype, Finding fa
   row.kv_cache_dtype = std::move(cache_dtype);
   row.target = question.target;
   row.can_be = false;
+  // The layout as it was asked for.
+  const Settings& settings = question.settings;
+  row.pipeline_parallel = settings.pipeline_parallel.value_or(1);
+  row.data_parallel = settings.data_parallel.value_or(1);
+  row.decode_context_parallel = settings.decode_context_parallel.value_or(1);
+  row.is_expert_parallel = settings.is_expert_parallel;
+  const std::int64_t gpus = question.target ? question.target->num_gpus() : 1;
+  const std::int64_t others = std::int64_t{row.pipeline_parallel} * row.data_parallel;
+  row.tensor_parallel =
+      settings.tensor_parallel.value_or(static_cast<int>(std::max<std::int64_t>(1, gpus / others)));
   row.max_model_len = Tokens(length_of(question));
   row.engine_message = fault.message + "; " + fault.fix + ".";
   row.findings.push_back(std::move(fault));
@@ -250,6 +260,22 @@ Status check_kinds(const std::vector<Target>& targets, const memory::EngineRules
               "give --engine llama.cpp, or several --gpu for a row each");
 }
 
+// Types of activations that vLLM and SGLang take, with those of them whose memory is planned; llama.cpp has
+// no such flag. Source: vllm/config/model.py, ModelDType; sglang/srt/server_args.py, --dtype; both the same.
+Status check_dtype(const std::string& dtype, memory::Accounting accounting) {
+  if (dtype == "auto" || accounting == memory::Accounting::kEmbedded) return {};
+  if (accounting == memory::Accounting::kLlamaCpp)
+    return fail(ErrorCode::kUsage, "llama.cpp has no type of activations to choose", "--dtype",
+                "leave the flag out");
+  for (const char* known : {"half", "float16", "f16", "bfloat16", "bf16"})
+    if (dtype == known) return {};
+  if (dtype == "float" || dtype == "float32")
+    return fail(ErrorCode::kUnsupported, "memory is planned for activations of 16 bit", "--dtype",
+                "give auto, bfloat16 or float16");
+  return fail(ErrorCode::kUsage, "\"" + dtype.substr(0, 60) + "\" is no type of activations", "--dtype",
+              "give auto, bfloat16 or float16");
+}
+
 Row not_planned(const Question& question, const Error& error) {
   return impossible_row(question, question.settings.kv_cache_dtype,
                         {"NOT_PLANNED", FindingLevel::kError, FindingKind::kUnsupported, error.where,
@@ -273,6 +299,7 @@ Result<Plan> make_plan(const Request& request) {
     return fail(ErrorCode::kUsage, "a share of " + std::to_string(*share) + " of the memory",
                 "--gpu-memory-utilization", "give a number above 0, at most 1");
   PLIMSOLL_TRY_VOID(check_kinds(request.targets, rules));
+  PLIMSOLL_TRY_VOID(check_dtype(request.settings.dtype, rules.accounting));
   std::vector<std::optional<Target>> targets(request.targets.begin(), request.targets.end());
   if (targets.empty()) targets.emplace_back();
   if (request.against) {

@@ -97,8 +97,10 @@ struct Settings {
   std::optional<int> tensor_parallel;  // else all GPUs that the other sizes leave
   std::optional<int> pipeline_parallel, data_parallel, decode_context_parallel;  // else 1
   bool is_expert_parallel = false;
-  bool is_eager = false;          // no CUDA graphs
-  bool is_language_only = false;  // encoders are neither loaded nor run
+  bool is_eager = false;            // no CUDA graphs
+  bool is_language_only = false;    // encoders are neither loaded nor run
+  bool has_whole_encoders = false;  // --mm-encoder-tp-mode data: on every rank, where the model's class can
+  bool has_tables_on_gpu = false;   // --engram-config {"cpu_offload":false}
   std::optional<bool> prefix_caching, hybrid_manager;
   std::optional<memory::VllmStateMode> state_mode;
   bool is_async = true;                  // a batch is prepared while another runs
@@ -196,6 +198,7 @@ struct Row {
   std::optional<double> memory_utilization;  // the share of the memory that the budget is
   std::optional<std::int64_t> batch_tokens, batch_sequences;  // of one step: flags, or the engine's defaults
   int tensor_parallel = 0;                                    // 0: all GPUs
+  int pipeline_parallel = 0;                                  // 0: as many as stage_blocks, or 1
   int data_parallel = 1;
   int decode_context_parallel = 1;
   bool is_expert_parallel = false;

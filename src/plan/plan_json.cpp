@@ -141,7 +141,7 @@ Json engine_row(const Row& row) {
       {"tensor_parallel", row.tensor_parallel > 0 ? row.tensor_parallel
                           : row.target            ? row.target->count
                                                   : 1},
-      {"pipeline_parallel", stages},
+      {"pipeline_parallel", row.pipeline_parallel > 0 ? row.pipeline_parallel : stages},
       {"data_parallel", row.data_parallel},
       {"expert_parallel", row.is_expert_parallel},
       {"decode_context_parallel", row.decode_context_parallel},

@@ -17,8 +17,9 @@ class WeightsMemo {
                                            const memory::VllmWeightSettings& settings);
 
  private:
-  using Key =
-      std::tuple<DType, int, int, bool, bool, int, int, std::int64_t, std::optional<memory::WeightFormat>>;
+  // Every setting that a search may change; the model's own stay.
+  using Key = std::tuple<DType, int, int, bool, bool, int, int, std::int64_t,
+                         std::optional<memory::WeightFormat>, bool, memory::EncoderSplit, bool>;
   std::map<Key, Result<memory::VllmWeights>> known_;
 };
 

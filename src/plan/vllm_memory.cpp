@@ -20,6 +20,15 @@ bool is_hopper(const Question& question) {
   return question.target && question.target->gpu && question.target->gpu->compute_capability == "9.0";
 }
 
+// Other engines hold them whole, as far as was measured.
+memory::EncoderSplit encoder_split_of(const Question& question) {
+  const auto* encoder = facts::find_vllm_encoder(question.model->spec.architecture);
+  if (!encoder || (question.settings.has_whole_encoders && encoder->takes_data_mode))
+    return memory::EncoderSplit::kNone;
+  return encoder->splits_projector ? memory::EncoderSplit::kBlocksAndProjector
+                                   : memory::EncoderSplit::kBlocks;
+}
+
 Result<memory::VllmWeights> stage_weights(const Question& question,
                                           const memory::VllmWeightSettings& settings) {
   const model::ModelSpec& spec = question.model->spec;
@@ -53,8 +62,11 @@ Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& r
   settings.linear_format = question.settings.quantization;
   if (is_hopper(question)) settings.expert_width_step = 64;
   settings.has_encoders = !question.settings.is_language_only;
-  settings.keeps_tables_in_host = question.rules.engine == facts::EngineName::kVllm &&
-                                  memory::vllm_rules(question.engine_version).keeps_tables_in_host;
+  if (question.rules.engine == facts::EngineName::kVllm) {
+    settings.encoder_split = encoder_split_of(question);
+    settings.keeps_tables_in_host = !question.settings.has_tables_on_gpu &&
+                                    memory::vllm_rules(question.engine_version).keeps_tables_in_host;
+  }
   const bool has_formula = spec.quantization.empty() || question.model->quantization;
   bool is_exact = true;
   Bytes in_host;
@@ -77,7 +89,7 @@ Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& r
         {"TABLE_IN_HOST", FindingLevel::kInfo, FindingKind::kCheckFailed, "config.json",
          fmt::format("n-gram tables of {} bytes a rank lie in the host's memory, not on the GPU",
                      with_commas(in_host.value)),
-         "the engine's --engram-config puts them on the GPU"});
+         R"(--engram-config '{"cpu_offload":false}' puts them on the GPU)"});
   if (!row.stage_weights.empty()) {
     row.weights = *std::max_element(row.stage_weights.begin(), row.stage_weights.end());
     row.weights_basis = "formula";
@@ -100,7 +112,10 @@ const Result<memory::VllmWeights>& WeightsMemo::stage(const model::ModelSpec& sp
                 settings.stage,
                 settings.num_stages,
                 settings.expert_width_step,
-                settings.linear_format};
+                settings.linear_format,
+                settings.has_encoders,
+                settings.encoder_split,
+                settings.keeps_tables_in_host};
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
   return known_.emplace(key, memory::vllm_weights(spec, settings)).first->second;
@@ -112,8 +127,13 @@ memory::VllmBatch vllm_batch_of(const Question& question) {
     device.memory = question.target->memory;
     if (question.target->name) device.name = *question.target->name;
   }
-  return memory::vllm_batch(memory::vllm_rules(question.engine_version), device, length_of(question),
-                            question.settings.max_num_batched_tokens, question.settings.max_num_seqs);
+  auto batch = memory::vllm_batch(memory::vllm_rules(question.engine_version), device, length_of(question),
+                                  question.settings.max_num_batched_tokens, question.settings.max_num_seqs);
+  // What a default would be hangs on the GPU: without one, that of the large ones.
+  constexpr std::int64_t kTokensOfLarge = 8192;
+  if (!question.target && question.settings.kv_cache_bytes && !question.settings.max_num_batched_tokens)
+    batch.tokens = kTokensOfLarge;
+  return batch;
 }
 
 Result<VllmMemory> vllm_memory(const Question& question, const memory::VllmRules& rules,
@@ -124,8 +144,6 @@ Result<VllmMemory> vllm_memory(const Question& question, const memory::VllmRules
   VllmMemory memory;
   memory.batch = vllm_batch_of(question);
   if (settings.kv_cache_bytes) {
-    // What a default would be hangs on the GPU: without one, that of the large ones.
-    if (!question.target && !settings.max_num_batched_tokens) memory.batch.tokens = 8192;
     memory.kv_cache = *settings.kv_cache_bytes;
     return memory;
   }

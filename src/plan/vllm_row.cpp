@@ -80,21 +80,19 @@ class VllmQuestion {
                            "--tensor-parallel-size", error.message, error.fix});
   }
 
-  // What the engine itself refuses, and what its plan does not know.
+  // What the engine itself refuses, by its own defaults where no flag says otherwise. Source: SchedulerConfig
+  // of vLLM 0.7.3 to 0.33.0.
   Status check_flags() const {
-    if (settings_.max_num_seqs && settings_.max_num_batched_tokens &&
-        *settings_.max_num_seqs > *settings_.max_num_batched_tokens)
-      return fail(ErrorCode::kUsage,
-                  fmt::format("a step of {} tokens cannot hold {} sequences",
-                              *settings_.max_num_batched_tokens, *settings_.max_num_seqs),
-                  "--max-num-batched-tokens", "give at least as many tokens as --max-num-seqs");
-    const std::string& dtype = settings_.dtype;
-    if (dtype == "float32" || dtype == "float")
-      return fail(ErrorCode::kUnsupported, "vLLM's memory is planned for 16 bit activations", "--dtype",
-                  "give auto, bfloat16 or float16");
-    if (dtype != "auto" && dtype != "half" && !dtype_from_config(dtype))
-      return fail(ErrorCode::kUsage, "\"" + dtype.substr(0, 60) + "\" is no type of activations", "--dtype",
-                  "give auto, bfloat16 or float16");
+    const std::int64_t tokens = vllm_batch_of(question_).tokens;
+    if (settings_.max_num_seqs && *settings_.max_num_seqs > tokens)
+      return fail(
+          ErrorCode::kUsage,
+          fmt::format("a step of {} tokens cannot hold {} sequences", tokens, *settings_.max_num_seqs),
+          "--max-num-batched-tokens", "give at least as many tokens as --max-num-seqs");
+    if (settings_.longest_model_len && !rules_.fits_length)
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("vLLM {} does not choose a length by itself yet", question_.engine_version),
+                  "--max-model-len", "give a number, or a release from 0.14 on");
     return {};
   }
 

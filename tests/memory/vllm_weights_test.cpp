@@ -9,6 +9,8 @@
 #include <iostream>
 
 #include "base/json.h"
+#include "facts/facts.h"
+#include "memory/quantized_weights.h"
 #include "tests/memory/worked_case.h"
 #include "tests/testing/golden.h"
 
@@ -123,6 +125,78 @@ TEST(VllmWeights, NgramTablesApart) {
     EXPECT_NEAR(gib(main->in_host), *row["ngram_table_GiB"].as_double(), 0.00501);
     EXPECT_NEAR(gib(with_drafts->bytes - main->bytes), *row["mtp_GiB"].as_double(), 0.0065);
     EXPECT_EQ(on_gpu->bytes, main->bytes + main->in_host);
+  }
+}
+
+// Wrappers name their language model's layers by other names than the spec: what is quantized is asked for
+// under the declaration's own, and one rank holds what the checkpoint stores. Latent vectors are unfolded by
+// a plain copy that engines add, and four-bit experts are filled up: those are left out here.
+TEST(VllmWeights, QuantizedWrappersHoldWhatIsStored) {
+  int compared = 0;
+  for (const char* id : {"nvidia/Qwen3.6-27B-NVFP4", "nvidia/Qwen3.6-35B-A3B-NVFP4",
+                         "nvidia/Qwen3.5-122B-A10B-NVFP4", "nvidia/Gemma-4-26B-A4B-NVFP4"}) {
+    SCOPED_TRACE(id);
+    const auto* entry = facts::find_catalogue(id);
+    ASSERT_NE(entry, nullptr);
+    const Json config = entry->config_json();
+    const auto spec = model::read_spec(config, id);
+    ASSERT_TRUE(spec) << spec.error().describe();
+    const auto quantization = model::read_quantization(config, {});
+    ASSERT_TRUE(quantization);
+    const auto stored = stored_checkpoint(*spec, quantization);
+    ASSERT_TRUE(stored);
+    std::int64_t beside = 0;  // encoders and prediction layers, in 16 bit or as the declaration says
+    for (const auto& weight : spec->weights)
+      if (weight.group == model::WeightGroup::kEncoder) beside += weight.elements() * 2;
+    VllmWeightSettings settings;
+    settings.quantization = &*quantization;
+    settings.has_encoders = false;
+    settings.has_prediction_layers = true;
+    const auto held = vllm_weights(*spec, settings);
+    ASSERT_TRUE(held) << held.error().describe();
+    EXPECT_NEAR(static_cast<double>(held->bytes.value), static_cast<double>(stored->bytes.value - beside),
+                static_cast<double>(stored->bytes.value) * 0.001);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 4);
+}
+
+// Blocks of an encoder are split where the class of its model does that; what has no such layers, and widths
+// that cannot be split, stay whole.
+TEST(VllmWeights, EncodersByTheirClass) {
+  const auto* entry = facts::find_catalogue("nvidia/Qwen3.6-27B-NVFP4");
+  ASSERT_NE(entry, nullptr);
+  const Json config = entry->config_json();
+  const auto spec = model::read_spec(config, entry->id);
+  ASSERT_TRUE(spec);
+  const auto held = [&](int ranks, EncoderSplit split, bool has_encoders = true) {
+    VllmWeightSettings settings;
+    settings.tensor_parallel = ranks;
+    settings.has_encoders = has_encoders;
+    settings.encoder_split = split;
+    const auto weights = vllm_weights(*spec, settings);
+    EXPECT_TRUE(weights && weights->unknown.empty());
+    return weights ? weights->bytes.value : 0;
+  };
+  std::int64_t all = 0, blocks = 0, projector = 0;
+  for (const auto& weight : spec->weights) {
+    if (weight.group != model::WeightGroup::kEncoder) continue;
+    const std::string& name = weight.hf_name;
+    all += weight.elements() * 2;
+    const bool is_row_bias = name.ends_with("attn.proj.bias") || name.ends_with("fc2.bias");
+    const bool is_block = name.find(".attn.") != std::string::npos || name.find(".mlp.") != std::string::npos;
+    const bool is_projector = name.find(".linear_fc") != std::string::npos;
+    if (is_row_bias) continue;
+    if (is_block) blocks += weight.elements() * 2;
+    if (is_projector) projector += weight.elements() * 2;
+  }
+  EXPECT_GT(projector, 0);
+  for (const int ranks : {1, 2, 4}) {
+    const std::int64_t text = held(ranks, EncoderSplit::kNone, false);
+    EXPECT_EQ(held(ranks, EncoderSplit::kNone) - text, all);
+    EXPECT_EQ(held(ranks, EncoderSplit::kBlocks) - text, all - blocks + blocks / ranks);
+    EXPECT_EQ(held(ranks, EncoderSplit::kBlocksAndProjector) - text,
+              all - (blocks + projector) / ranks * (ranks - 1));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed formats of keys and values, the cache of compressed latent vectors, and flags that vLLM refuses.
+// Packed formats of keys and values, and the cache of compressed latent vectors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -117,34 +117,6 @@ TEST(VllmCacheKinds, StagesOfCompressedVectors) {
   const std::int64_t widest = *row["bytes_per_block"].as_integer();
   EXPECT_LT(widest, whole);
   EXPECT_GE(widest, whole / 2);
-}
-
-TEST(VllmFlags, WhatTheEngineRefusesIsRefused) {
-  const auto code = [](auto change) {
-    Request request = request_for("vllm", "H100");
-    change(request.settings);
-    const auto plan = make_plan(request);
-    return plan ? std::optional<ErrorCode>() : std::optional(plan.error().code);
-  };
-  EXPECT_EQ(code([](Settings& s) { s.memory_utilization = std::nan(""); }), ErrorCode::kUsage);
-  EXPECT_EQ(code([](Settings& s) { s.memory_utilization = 1.5; }), ErrorCode::kUsage);
-  EXPECT_EQ(code([](Settings& s) { s.num_blocks = INT64_MAX; }), ErrorCode::kUsage);
-  EXPECT_EQ(code([](Settings& s) { s.dtype = "foo"; }), ErrorCode::kUsage);
-  EXPECT_EQ(code([](Settings& s) { s.dtype = "float32"; }), ErrorCode::kUnsupported);
-  EXPECT_EQ(code([](Settings& s) { s.dtype = "half"; }), std::nullopt);
-  EXPECT_EQ(code([](Settings& s) { s.max_num_seqs = 4096, s.max_num_batched_tokens = 2048; }),
-            ErrorCode::kUsage);
-}
-
-// The sentence of a start that was to choose its length itself.
-TEST(VllmFlags, NoLengthIsFoundInItsOwnWords) {
-  Request request = request_for("vllm", "");
-  request.settings.kv_cache_bytes = Bytes(1000);
-  request.settings.longest_model_len = true;
-  EXPECT_EQ(
-      *row_of(request)["engine_message"].as_string(),
-      "Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token. Try "
-      "increasing `gpu_memory_utilization`.");
 }
 
 }  // namespace
