@@ -51,11 +51,13 @@ struct SamplingParams {
   double top_p = 1.0;
   int top_k = 0;  // 0 or -1: all
   double min_p = 0.0;
+  double typical_p = 1.0;
   double presence_penalty = 0.0;
   double frequency_penalty = 0.0;
   double repetition_penalty = 1.0;
   std::optional<std::uint64_t> seed;
-  std::vector<TokenId> stop_token_ids;  // end the sequence; the caller adds the tokenizer's stop ids
+  std::vector<TokenId> stop_token_ids;    // end the sequence; the caller adds the tokenizer's stop ids
+  std::vector<TokenId> ignored_stop_ids;  // end nothing, and are not chosen before min_tokens either
   std::vector<std::pair<TokenId, double>> logit_bias;
   std::optional<int> logprobs;  // top N of each generated token (0: its own only)
   std::optional<int> prompt_logprobs;
@@ -67,6 +69,7 @@ struct TokenLogprob {
   TokenId token = 0;
   double logprob = 0.0;
   std::vector<std::pair<TokenId, double>> top;  // most likely first
+  std::int64_t rank = 0;                        // how many logits are at least its own: 1 for the likeliest
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

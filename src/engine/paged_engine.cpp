@@ -203,7 +203,7 @@ void PagedEngine::keep_prompt_rows() {
 Output PagedEngine::choose_one(RequestId id, Request& request, std::span<const float> logits) {
   Output output;
   output.request = id;
-  const auto token = request.sampler.choose(logits, request.generated);
+  const auto token = request.sampler.choose(logits, request.generated, sampler_buffers_);
   if (!token) {
     output.finish = FinishReason::kError;
     output.error = "the model produced no finite logit; its weights may hold NaN";

@@ -89,6 +89,7 @@ class PagedEngine final : public Engine {
   std::vector<RequestId> finished_early_;  // cancelled since the last step
   schedule::Step step_;
   std::vector<Row> rows_;
+  SamplerBuffers sampler_buffers_;
   std::vector<std::span<const schedule::BlockId>> tables_;  // [sequences of step_, groups]
   std::vector<std::int32_t> logit_rows_;                    // of step_: rows whose logits choose a token,
   std::vector<schedule::SequenceId> logit_sequences_;       // and of which sequences they are

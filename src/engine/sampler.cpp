@@ -4,41 +4,38 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <random>
 
 namespace plimsoll::engine {
 namespace {
 
-constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr std::int64_t kReservedTokens = 1 << 12;  // counts beyond these let their list grow
 
-bool more_likely(const std::pair<float, TokenId>& a, const std::pair<float, TokenId>& b) {
-  return a.first != b.first ? a.first > b.first : a.second < b.second;
-}
-
-// The first of the largest values; nothing when none is a number above -infinity.
-std::optional<TokenId> arg_max(std::span<const float> logits) {
-  std::optional<TokenId> best;
-  float best_value = kForbidden;
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    if (logits[i] > best_value) {
-      best_value = logits[i];
-      best = static_cast<TokenId>(i);
-    }
-  return best;
+// A bias or penalty in double, held to float's range: an extreme one must not make an infinity.
+float kept_finite(double value) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(value, -kLargest, kLargest));
 }
 
 }  // namespace
 
 Sampler::Sampler(const SamplingParams& params, std::span<const TokenId> prompt)
     : params_(params),
+      penalizes_(params.repetition_penalty != 1.0 || params.presence_penalty != 0.0 ||
+                 params.frequency_penalty != 0.0),
       random_state_(params.seed ? *params.seed
                                 : (std::uint64_t{std::random_device{}()} << 32 | std::random_device{}())) {
   if (params_.repetition_penalty != 1.0) {
-    prompt_tokens_.assign(prompt.begin(), prompt.end());
-    std::sort(prompt_tokens_.begin(), prompt_tokens_.end());
-    prompt_tokens_.erase(std::unique(prompt_tokens_.begin(), prompt_tokens_.end()), prompt_tokens_.end());
+    seen_.reserve(prompt.size());
+    for (const TokenId token : prompt) seen_.push_back({token, 0});
+    const auto by_token = [](const Seen& a, const Seen& b) { return a.token < b.token; };
+    const auto is_same = [](const Seen& a, const Seen& b) { return a.token == b.token; };
+    std::sort(seen_.begin(), seen_.end(), by_token);
+    seen_.erase(std::unique(seen_.begin(), seen_.end(), is_same), seen_.end());
   }
+  if (penalizes_)
+    seen_.reserve(seen_.size() + static_cast<std::size_t>(std::min(params_.max_tokens, kReservedTokens)));
 }
 
 // splitmix64: one addition and a mix per draw, the same sequence on every machine.
@@ -51,112 +48,83 @@ double Sampler::uniform() {
   return static_cast<double>(z >> 11) * 0x1.0p-53;
 }
 
-void Sampler::penalize(std::vector<float>& logits) const {
-  // In double, and held to float's range: an extreme penalty must not make an infinity.
-  const auto kept_finite = [](double value) {
-    constexpr double kLargest = std::numeric_limits<float>::max();
-    return static_cast<float>(std::clamp(value, -kLargest, kLargest));
+void Sampler::count(TokenId token) {
+  if (!penalizes_) return;
+  const auto place = std::lower_bound(seen_.begin(), seen_.end(), token,
+                                      [](const Seen& seen, TokenId id) { return seen.token < id; });
+  if (place != seen_.end() && place->token == token)
+    ++place->in_output;
+  else
+    seen_.insert(place, {token, 1});
+}
+
+void Sampler::penalize(std::span<float> logits) const {
+  for (const Seen& seen : seen_) {
+    float& logit = logits[static_cast<std::size_t>(seen.token)];
+    if (!std::isfinite(logit)) continue;
+    double value = logit;
+    value = value > 0 ? value / params_.repetition_penalty : value * params_.repetition_penalty;
+    value -= params_.frequency_penalty * seen.in_output;
+    if (seen.in_output > 0) value -= params_.presence_penalty;
+    logit = kept_finite(value);
+  }
+}
+
+// The logits after bias, penalties and min_tokens; the given ones when nothing changes them.
+std::span<const float> Sampler::adjust(std::span<const float> logits, std::int64_t generated,
+                                       std::vector<float>& adjusted) const {
+  const bool holds_stops = generated < params_.min_tokens;
+  if (seen_.empty() && params_.logit_bias.empty() && !holds_stops) return logits;
+  adjusted.assign(logits.begin(), logits.end());
+  const auto is_inside = [&](TokenId token) {
+    return token >= 0 && static_cast<std::size_t>(token) < adjusted.size();
   };
-  const auto repeat = [&](TokenId token) {
-    float& logit = logits[static_cast<std::size_t>(token)];
-    const double value = logit;
-    logit = kept_finite(value > 0 ? value / params_.repetition_penalty : value * params_.repetition_penalty);
-  };
-  if (params_.repetition_penalty != 1.0) {
-    for (const TokenId token : prompt_tokens_) repeat(token);
-    for (const auto& [token, count] : output_counts_)
-      if (!std::binary_search(prompt_tokens_.begin(), prompt_tokens_.end(), token)) repeat(token);
-  }
-  for (const auto& [token, count] : output_counts_) {
-    float& logit = logits[static_cast<std::size_t>(token)];
-    logit = kept_finite(logit - (params_.frequency_penalty * count + params_.presence_penalty));
-  }
-}
-
-// Draws from the adjusted logits after temperature, min_p, top_k and top_p. best: the largest of them.
-TokenId Sampler::draw(float best) {
-  kept_.clear();
-  const auto inverse_temperature = static_cast<float>(1.0 / params_.temperature);
-  const double least =
-      params_.min_p > 0 ? std::min(0.0, std::log(params_.min_p)) : -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < adjusted_.size(); ++i) {
-    const float scaled = (adjusted_[i] - best) * inverse_temperature;
-    if (scaled >= least && scaled > kForbidden) kept_.emplace_back(scaled, static_cast<TokenId>(i));
-  }
-  if (params_.top_k > 0 && static_cast<std::size_t>(params_.top_k) < kept_.size()) {
-    std::nth_element(kept_.begin(), kept_.begin() + params_.top_k, kept_.end(), more_likely);
-    kept_.resize(static_cast<std::size_t>(params_.top_k));
-  }
-  double sum = 0;
-  for (auto& [value, token] : kept_) sum += value = std::exp(value);
-  if (params_.top_p < 1.0) sum = keep_nucleus(params_.top_p * sum);
-  double rest = uniform() * sum;
-  for (const auto& [weight, token] : kept_) {
-    rest -= weight;
-    if (rest < 0) return token;
-  }
-  return kept_.back().second;
-}
-
-// Keeps the most likely candidates until their weights reach `target`; returns what they sum to. The nucleus
-// is usually small, so the front is sorted piece by piece instead of the whole vocabulary.
-double Sampler::keep_nucleus(double target) {
-  double seen = 0;
-  std::size_t kept = 0, sorted = 0;
-  while (kept < kept_.size() && (kept == 0 || seen < target)) {
-    if (kept == sorted) {
-      const auto next = std::min(kept_.size(), sorted == 0 ? std::size_t{64} : sorted * 4);
-      std::partial_sort(kept_.begin() + static_cast<std::ptrdiff_t>(sorted),
-                        kept_.begin() + static_cast<std::ptrdiff_t>(next), kept_.end(), more_likely);
-      sorted = next;
-    }
-    seen += kept_[kept++].first;
-  }
-  kept_.resize(kept);
-  return seen;
-}
-
-std::optional<TokenId> Sampler::choose(std::span<const float> logits, std::int64_t generated) {
-  adjusted_.assign(logits.begin(), logits.end());
-  penalize(adjusted_);
   for (const auto& [token, bias] : params_.logit_bias)
-    if (token >= 0 && static_cast<std::size_t>(token) < adjusted_.size())
-      adjusted_[static_cast<std::size_t>(token)] += static_cast<float>(bias);
-  if (generated < params_.min_tokens)
-    for (const TokenId token : params_.stop_token_ids)
-      if (token >= 0 && static_cast<std::size_t>(token) < adjusted_.size())
-        adjusted_[static_cast<std::size_t>(token)] = kForbidden;
+    if (is_inside(token)) adjusted[static_cast<std::size_t>(token)] += static_cast<float>(bias);
+  penalize(adjusted);
+  if (holds_stops)
+    for (const auto* ids : {&params_.stop_token_ids, &params_.ignored_stop_ids})
+      for (const TokenId token : *ids)
+        if (is_inside(token)) adjusted[static_cast<std::size_t>(token)] = -kInfinity;
+  return adjusted;
+}
 
-  const auto best = arg_max(adjusted_);
-  if (!best || !std::isfinite(adjusted_[static_cast<std::size_t>(*best)])) return std::nullopt;
-  TokenId chosen = *best;
-  // Below this the softmax is one-hot in float anyway, and the division would overflow (vLLM's own threshold
-  // is 1e-5).
-  if (params_.temperature >= 1e-5) chosen = draw(adjusted_[static_cast<std::size_t>(*best)]);
-  ++output_counts_[chosen];
+std::optional<TokenId> Sampler::choose(std::span<const float> raw, std::int64_t generated,
+                                       SamplerBuffers& buffers) {
+  const auto logits = adjust(raw, generated, buffers.adjusted);
+  const float best = largest(logits);
+  if (!std::isfinite(best)) return std::nullopt;
+  const TokenId chosen =
+      params_.temperature > 0
+          ? buffers.drawer.draw(params_, logits, uniform())
+          : static_cast<TokenId>(std::find(logits.begin(), logits.end(), best) - logits.begin());
+  count(chosen);
   return chosen;
 }
 
 TokenLogprob token_logprob(std::span<const float> logits, TokenId token, int top) {
-  double largest = -std::numeric_limits<double>::infinity();
-  for (const float logit : logits) largest = std::max(largest, static_cast<double>(logit));
+  const float own = logits[static_cast<std::size_t>(token)], best = largest(logits);
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  const double log_sum = largest + std::log(sum);
   TokenLogprob result;
+  const auto count = std::min(static_cast<std::size_t>(std::max(top, 0)), logits.size());
+  std::vector<std::pair<float, TokenId>> likely;  // best first
+  likely.reserve(count + 1);
+  const auto comes_before = [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  };
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    sum += std::exp(static_cast<double>(logits[i]) - static_cast<double>(best));
+    result.rank += logits[i] >= own ? 1 : 0;
+    if (count == 0 || std::isnan(logits[i])) continue;
+    if (likely.size() == count && !(logits[i] > likely.back().first)) continue;
+    const std::pair<float, TokenId> item(logits[i], static_cast<TokenId>(i));
+    if (likely.size() == count) likely.pop_back();
+    likely.insert(std::upper_bound(likely.begin(), likely.end(), item, comes_before), item);
+  }
+  const double log_sum = static_cast<double>(best) + std::log(sum);
   result.token = token;
-  result.logprob = static_cast<double>(logits[static_cast<std::size_t>(token)]) - log_sum;
-  if (top <= 0) return result;
-  std::vector<TokenId> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  const auto count = std::min<std::size_t>(static_cast<std::size_t>(top), ids.size());
-  std::partial_sort(
-      ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(), [&](TokenId a, TokenId b) {
-        const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-        return x != y ? x > y : a < b;
-      });
-  for (std::size_t i = 0; i < count; ++i)
-    result.top.emplace_back(ids[i], static_cast<double>(logits[static_cast<std::size_t>(ids[i])]) - log_sum);
+  result.logprob = static_cast<double>(own) - log_sum;
+  for (const auto& [logit, id] : likely) result.top.emplace_back(id, static_cast<double>(logit) - log_sum);
   return result;
 }
 

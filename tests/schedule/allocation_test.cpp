@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps in which everyone decodes must not allocate. This file replaces the program's operator new by one
-// that counts.
+// Steps in which everyone decodes must not allocate.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
 #include <numeric>
 
 #include "schedule/schedule.h"
-
-namespace {
-std::size_t num_allocations = 0;
-}
-
-__attribute__((noinline)) void* operator new(std::size_t size) {
-  ++num_allocations;
-  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-__attribute__((noinline)) void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/testing/counted_new.h"
 
 namespace plimsoll::schedule {
 namespace {
@@ -58,9 +40,9 @@ TEST_P(Allocation, DecodeStepsAllocateNothing) {
   };
   // States make one chunk more of a prompt; after a block's tokens all their copies have a place.
   for (int i = 0; i < 8; ++i) run();
-  const std::size_t before = num_allocations;
+  const std::size_t before = testing::num_allocations;
   for (int i = 0; i < 60; ++i) run();
-  EXPECT_EQ(num_allocations, before) << "over 60 steps, with new blocks and new prefixes";
+  EXPECT_EQ(testing::num_allocations, before) << "over 60 steps, with new blocks and new prefixes";
   EXPECT_EQ(step.work.size(), 8u);
   EXPECT_GE(scheduler.tokens(1).size(), 20u + 8 + 60 - 1);
   EXPECT_GT(before, 8u) << "the counter counts";
