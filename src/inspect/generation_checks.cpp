@@ -20,7 +20,7 @@ struct SamplingKey {
   double least, most;
 };
 constexpr std::array<SamplingKey, 8> kKeys{{
-    {"temperature", 1.0, 0.0, kNoLimit},
+    {"temperature", 1.0, 0.0, 2.0},
     {"top_p", 1.0, 0.0, 1.0},
     {"top_k", 0.0, -1.0, kNoLimit},
     {"min_p", 0.0, 0.0, 1.0},

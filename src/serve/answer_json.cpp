@@ -92,14 +92,14 @@ Json prompt_logprobs_json(const std::vector<std::optional<engine::TokenLogprob>>
       continue;
     }
     Json row = Json::object();
-    const auto entry = [&](TokenId id, double value, Json rank) {
-      row.set(std::to_string(id), Json::object({{"logprob", finite_logprob(value)},
-                                                {"rank", std::move(rank)},
-                                                {"decoded_token", writer.text(id)}}));
+    const auto entry = [&](TokenId id, double value, std::int64_t rank) {
+      row.set(std::to_string(id),
+              Json::object(
+                  {{"logprob", finite_logprob(value)}, {"rank", rank}, {"decoded_token", writer.text(id)}}));
     };
-    entry(logprob->token, logprob->logprob, nullptr);
-    for (std::size_t i = 0; i < logprob->top.size(); ++i)
-      entry(logprob->top[i].first, logprob->top[i].second, i + 1);
+    entry(logprob->token, logprob->logprob, logprob->rank);
+    std::int64_t rank = 0;
+    for (const auto& [id, value] : logprob->top) entry(id, value, ++rank);
     result.push_back(std::move(row));
   }
   return result;

@@ -5,19 +5,20 @@
 
 namespace plimsoll::serve {
 
-StopMatcher::Found StopMatcher::push(std::string_view text) {
+StopMatcher::Found StopMatcher::push(std::string_view text, bool may_end) {
   held_ += text;
+  if (!may_end) num_barred_ = held_.size();
   Found found;
-  std::size_t at = std::string::npos;
+  std::size_t first_end = std::string::npos;
   for (const std::string& stop : stops_) {
-    const auto position = held_.find(stop);
-    if (position < at) {
-      at = position;
-      found.stop = stop;
-    }
+    const std::size_t from = num_barred_ < stop.size() ? 0 : num_barred_ - stop.size() + 1;
+    const auto position = held_.find(stop, from);
+    if (position == std::string::npos || position + stop.size() >= first_end) continue;
+    first_end = position + stop.size();
+    found.stop = stop;
   }
   if (found.stop) {
-    found.text = held_.substr(0, at);
+    found.text = held_.substr(0, first_end - found.stop->size());
     held_.clear();
     return found;
   }
@@ -30,6 +31,7 @@ StopMatcher::Found StopMatcher::push(std::string_view text) {
   }
   found.text = held_.substr(0, held_.size() - keep);
   held_.erase(0, held_.size() - keep);
+  num_barred_ -= std::min(num_barred_, found.text.size());
   return found;
 }
 
@@ -44,7 +46,7 @@ ChoiceText::ChoiceText(std::shared_ptr<const text::Tokenizer> tokenizer, ChoiceT
 
 std::string ChoiceText::match(std::string_view text) {
   if (options_.stop.empty()) return std::string(text);
-  auto found = matcher_.push(text);
+  auto found = matcher_.push(text, num_tokens_ > options_.min_tokens);
   if (!found.stop) return std::move(found.text);
   stop_ = found.stop;
   return options_.include_stop ? found.text + *found.stop : std::move(found.text);
@@ -55,8 +57,6 @@ std::string ChoiceText::push(TokenId id) {
   if (!decoder_) return {};
   const auto text = decoder_->push(id);
   if (!text) return {};
-  // The text of the first min_tokens tokens cannot stop the sequence, not even in part.
-  if (num_tokens_ <= options_.min_tokens) return *text;
   return match(*text);
 }
 

@@ -13,7 +13,9 @@
 
 namespace plimsoll::serve {
 
-/// Finds the earliest of several strings in a text that arrives in pieces.
+/// Finds the first of several strings that is complete in a text that arrives in pieces; of those complete at
+/// once, the one listed first. How the text is cut into pieces makes no difference. Source: vLLM 0.33.0,
+/// v1/engine/detokenizer.py, check_stop_strings.
 class StopMatcher {
  public:
   explicit StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {}
@@ -22,20 +24,22 @@ class StopMatcher {
     std::string text;                 // safe to send: before the match, or what can no longer be a match
     std::optional<std::string> stop;  // the string that matched
   };
-  Found push(std::string_view text);
+  /// `may_end`: false for text in which no stop string may be complete, only begin.
+  Found push(std::string_view text, bool may_end = true);
   /// What is still held back; it is no stop string.
   std::string flush();
 
  private:
   std::vector<std::string> stops_;
   std::string held_;
+  std::size_t num_barred_ = 0;  // bytes at the front of held_ in which none may be complete
 };
 
 struct ChoiceTextOptions {
   std::vector<std::string> stop = {};
   bool skip_special_tokens = true;
   bool include_stop = false;    // keep the stop string or stop token in the text
-  std::int64_t min_tokens = 0;  // stop strings count only after so many tokens
+  std::int64_t min_tokens = 0;  // stop strings are complete only after so many tokens
   std::vector<TokenId> asked_stop_ids =
       {};  // of the request: they become the stop_reason, the model's own do not
 };

@@ -85,6 +85,9 @@ Result<LoadedModel> load_model(std::shared_ptr<const artifact::Artifact> artifac
   context.max_model_len = loaded.engine->memory().max_model_len.value;
   context.vocab_size = loaded.engine->vocab_size();
   context.stop_ids = read_stop_ids(*loaded.artifact, context.tokenizer.get());
+  for (const TokenId id : context.defaults.stop_ids)
+    if (std::find(context.stop_ids.begin(), context.stop_ids.end(), id) == context.stop_ids.end())
+      context.stop_ids.push_back(id);
   // A stop id beyond the logits can never be chosen, and the engine refuses it.
   std::erase_if(context.stop_ids, [&](TokenId id) { return id < 0 || id >= context.vocab_size; });
   loaded.load_seconds = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "serve/fields.h"
-
 namespace plimsoll::serve {
 namespace {
 
@@ -25,25 +23,38 @@ void add_stop_ids(const Json& value, std::vector<TokenId>& ids) {
 
 }  // namespace
 
+SamplingDefaults read_sampling_values(Fields& fields, SamplingDefaults values) {
+  const auto read = [&](const char* name, const NumberRange& range, double& value) {
+    value = fields.number(name, range).value_or(value);
+  };
+  read("temperature", {.low = 0, .high = 2}, values.temperature);
+  read("top_p", {.low = 0, .high = 1, .excludes_low = true}, values.top_p);
+  values.top_k = static_cast<int>(fields.integer("top_k", -1, INT32_MAX).value_or(values.top_k));
+  read("min_p", {.low = 0, .high = 1}, values.min_p);
+  read("presence_penalty", {.low = -2, .high = 2}, values.presence_penalty);
+  read("frequency_penalty", {.low = -2, .high = 2}, values.frequency_penalty);
+  read("repetition_penalty", {.low = 0, .excludes_low = true}, values.repetition_penalty);
+  values.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(values.skip_special_tokens);
+  return values;
+}
+
 Result<SamplingDefaults> read_sampling_defaults(const artifact::Artifact& artifact,
                                                 const std::string& source) {
-  SamplingDefaults defaults;
-  if (source == "vllm") return defaults;
+  if (source == "vllm") return SamplingDefaults{};
   Json config;
   if (source == "auto") {
     config = artifact.json_file("generation_config.json");
   } else {
     PLIMSOLL_TRY(config, read_json_file(source + "/generation_config.json"));
   }
+  if (config["top_p"].as_double() == 0.0) config.set("top_p", nullptr);  // older files mean "off" by it
   Fields fields(config);
-  defaults.temperature = fields.number("temperature", {.low = 0}).value_or(defaults.temperature);
-  defaults.top_p = fields.number("top_p", {.low = 0, .high = 1}).value_or(defaults.top_p);
-  if (defaults.top_p == 0.0) defaults.top_p = 1.0;
-  defaults.top_k = static_cast<int>(fields.integer("top_k", -1, INT32_MAX).value_or(defaults.top_k));
-  defaults.min_p = fields.number("min_p", {.low = 0, .high = 1}).value_or(defaults.min_p);
-  defaults.repetition_penalty = fields.number("repetition_penalty", {.low = 0, .excludes_low = true})
-                                    .value_or(defaults.repetition_penalty);
+  SamplingDefaults defaults = read_sampling_values(fields, {});
   defaults.max_new_tokens = fields.integer("max_new_tokens", 1);
+  if (source != "auto") {
+    defaults.caps_max_tokens = true;
+    add_stop_ids(config["eos_token_id"], defaults.stop_ids);
+  }
   if (fields.error())
     return fail(ErrorCode::kMalformed, "reading the author's sampling defaults: " + fields.error()->message,
                 "generation_config.json: /" + fields.error()->param.value_or(""),

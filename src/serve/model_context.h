@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "engine/engine.h"
 #include "serve/api_error.h"
+#include "serve/fields.h"
 #include "text/text.h"
 
 namespace plimsoll::serve {
@@ -25,8 +26,13 @@ struct SamplingDefaults {
   double top_p = 1.0;
   int top_k = 0;
   double min_p = 0.0;
+  double presence_penalty = 0.0;
+  double frequency_penalty = 0.0;
   double repetition_penalty = 1.0;
-  std::optional<std::int64_t> max_new_tokens;  // a limit for every request
+  bool skip_special_tokens = true;
+  std::optional<std::int64_t> max_new_tokens;  // of chats that ask for no length
+  bool caps_max_tokens = false;                // max_new_tokens is a limit for every request instead
+  std::vector<TokenId> stop_ids;               // eos_token_id of a file that is not the model's own
 };
 
 struct ModelContext {
@@ -43,6 +49,9 @@ struct ModelContext {
   SamplingDefaults defaults;
   std::vector<TokenId> stop_ids;  // end a turn unless ignore_eos
 };
+
+/// What `fields` say in vLLM's ranges (SamplingParams, 0.33.0), and `values` where they say nothing.
+SamplingDefaults read_sampling_values(Fields& fields, SamplingDefaults values);
 
 /// `source`: auto (the model's own generation_config.json), vllm (none), or a folder that holds one.
 /// Errors: kMalformed when the folder has none or a value is out of its range.

@@ -125,7 +125,6 @@ void read_answer(Fields& fields, const ModelContext& context, Caller caller, Gen
   answer.echo = fields.boolean("echo").value_or(false);
   answer.return_token_ids = fields.boolean("return_token_ids").value_or(false);
   answer.return_tokens_as_token_ids = fields.boolean("return_tokens_as_token_ids").value_or(false);
-  answer.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(true);
   answer.include_stop_in_output = fields.boolean("include_stop_str_in_output").value_or(false);
   answer.wants_prompt_logprobs = request.sampling.prompt_logprobs.has_value();
   if (answer.is_stream && answer.wants_prompt_logprobs)
@@ -196,10 +195,10 @@ void fit_context(Fields& fields, const ModelContext& context, GenerationRequest&
                       "tokens and your prompt contains {} input tokens. Please reduce one of them.",
                       context.max_model_len, *asked, length),
           "context_length_exceeded");
-    std::int64_t limit = asked                                 ? *asked
-                         : request.endpoint == Endpoint::kChat ? room
-                                                               : std::min<std::int64_t>(16, room);
-    if (context.defaults.max_new_tokens) limit = std::min(limit, *context.defaults.max_new_tokens);
+    const std::int64_t author = context.defaults.max_new_tokens.value_or(room);
+    std::int64_t limit = asked.value_or(request.endpoint == Endpoint::kChat ? author : 16);
+    if (context.defaults.caps_max_tokens) limit = std::min(limit, author);
+    limit = std::min(limit, room);
     if (request.sampling.min_tokens > limit)
       return fields.fault("min_tokens", fmt::format("min_tokens must be at most max_tokens ({}), got {}",
                                                     limit, request.sampling.min_tokens));

@@ -51,7 +51,9 @@ void read_stop_ids(Fields& fields, const ModelContext& context, GenerationReques
   auto& ids = request.sampling.stop_token_ids;
   ids = request.asked_stop_ids;
   // ignore_eos takes away the model's own ends and leaves those the request names, as vLLM does.
-  if (!fields.boolean("ignore_eos").value_or(false))
+  if (fields.boolean("ignore_eos").value_or(false))
+    request.sampling.ignored_stop_ids = context.stop_ids;
+  else
     ids.insert(ids.end(), context.stop_ids.begin(), context.stop_ids.end());
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -79,18 +81,20 @@ void read_logit_bias(Fields& fields, const ModelContext& context, engine::Sampli
 }  // namespace
 
 void read_sampling(Fields& fields, const ModelContext& context, GenerationRequest& request) {
-  const SamplingDefaults& defaults = context.defaults;
+  const SamplingDefaults values = read_sampling_values(fields, context.defaults);
   auto& sampling = request.sampling;
-  sampling.temperature = fields.number("temperature", {.low = 0}).value_or(defaults.temperature);
-  sampling.top_p =
-      fields.number("top_p", {.low = 0, .high = 1, .excludes_low = true}).value_or(defaults.top_p);
-  sampling.top_k = static_cast<int>(fields.integer("top_k", -1, INT32_MAX).value_or(defaults.top_k));
-  sampling.min_p = fields.number("min_p", {.low = 0, .high = 1}).value_or(defaults.min_p);
-  sampling.presence_penalty = fields.number("presence_penalty", {.low = -2, .high = 2}).value_or(0);
-  sampling.frequency_penalty = fields.number("frequency_penalty", {.low = -2, .high = 2}).value_or(0);
-  sampling.repetition_penalty = fields.number("repetition_penalty", {.low = 0, .excludes_low = true})
-                                    .value_or(defaults.repetition_penalty);
-  if (const auto seed = fields.integer("seed")) sampling.seed = static_cast<std::uint64_t>(*seed);
+  sampling.temperature = values.temperature;
+  sampling.top_p = values.top_p;
+  sampling.top_k = values.top_k;
+  sampling.min_p = values.min_p;
+  sampling.presence_penalty = values.presence_penalty;
+  sampling.frequency_penalty = values.frequency_penalty;
+  sampling.repetition_penalty = values.repetition_penalty;
+  request.answer.skip_special_tokens = values.skip_special_tokens;
+  sampling.typical_p =
+      fields.number("typical_p", {.low = 0, .high = 1, .excludes_low = true}).value_or(sampling.typical_p);
+  const auto seed = fields.integer("seed");
+  if (seed && *seed != -1) sampling.seed = static_cast<std::uint64_t>(*seed);  // -1: none, as in vLLM
   sampling.min_tokens = fields.integer("min_tokens", 0).value_or(0);
   read_stop_strings(fields, context, request.stop);
   read_stop_ids(fields, context, request);

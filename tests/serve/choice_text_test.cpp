@@ -29,6 +29,53 @@ TEST(StopMatcher, TheEarliestWins) {
   EXPECT_EQ(trace(StopMatcher({"yz", "x"}), {"ayzx"}), "a|!yz");
   EXPECT_EQ(trace(StopMatcher({"yz", "x"}), {"axyz"}), "a|!x");
   EXPECT_EQ(trace(StopMatcher({"\n"}), {"a", "\nb"}), "a||!\n");
+  EXPECT_EQ(trace(StopMatcher({"abcd", "bc"}), {"xabcd"}),
+            "xa|!bc");  // complete first, though it begins later
+  EXPECT_EQ(trace(StopMatcher({"bc", "abc"}), {"xabcd"}), "xa|!bc");  // complete at once: as listed
+  EXPECT_EQ(trace(StopMatcher({"abc", "bc"}), {"xabcd"}), "x|!abc");
+}
+
+// The stop string that a text read one character at a time completes first, and the text before it.
+std::string by_characters(const std::vector<std::string>& stops, const std::string& text,
+                          std::size_t barred) {
+  for (std::size_t end = barred + 1; end <= text.size(); ++end)
+    for (const std::string& stop : stops)
+      if (std::string_view(text).substr(0, end).ends_with(stop))
+        return text.substr(0, end - stop.size()) + "!" + stop;
+  return text;
+}
+
+// All texts of eight characters of two letters, cut in all 128 ways, for stop strings that overlap in every
+// manner; with the first piece or two barred as min_tokens bars them.
+TEST(StopMatcher, EverySplitOfATextStopsAtTheSamePlace) {
+  const std::vector<std::vector<std::string>> lists = {{"ab"},         {"aab", "ab"},  {"abba", "bb"},
+                                                       {"bb", "abba"}, {"aaaa", "ba"}, {"bab", "abab", "aa"}};
+  for (const auto& stops : lists)
+    for (unsigned letters = 0; letters < 256; ++letters) {
+      std::string text;
+      for (unsigned at = 0; at < 8; ++at) text += (letters >> at & 1) != 0 ? 'b' : 'a';
+      for (unsigned cuts = 0; cuts < 128; ++cuts)
+        for (std::size_t min_pieces = 0; min_pieces < 3; ++min_pieces) {
+          std::vector<std::string> pieces(1);
+          for (unsigned at = 0; at < 8; ++at) {
+            pieces.back() += text[at];
+            if (at < 7 && (cuts >> at & 1) != 0) pieces.emplace_back();
+          }
+          StopMatcher matcher(stops);
+          std::string got;
+          std::size_t barred = 0;
+          std::optional<std::string> stop;
+          for (std::size_t i = 0; i < pieces.size() && !stop; ++i) {
+            barred += i < min_pieces ? pieces[i].size() : 0;
+            const auto found = matcher.push(pieces[i], i >= min_pieces);
+            got += found.text;
+            stop = found.stop;
+          }
+          got += stop ? "!" + *stop : matcher.flush();
+          ASSERT_EQ(got, by_characters(stops, text, barred))
+              << text << " cut " << cuts << " from " << min_pieces;
+        }
+    }
 }
 
 TEST(StopMatcher, NothingIsHeldThatCannotMatch) {
@@ -87,6 +134,10 @@ TEST(ChoiceText, StopStringsWaitForMinTokens) {
   EXPECT_FALSE(text.take(output_of({'b'}), 0).finish);
   EXPECT_EQ(text.take(output_of({'b'}), 0).text, "b");
   EXPECT_EQ(text.take(output_of({'b'}), 0).finish, "stop");
+  // It may begin among the first tokens: only where it is complete counts, as in vLLM.
+  ChoiceText across(std::make_shared<ByteTokenizer>(), {.stop = {"bc"}, .min_tokens = 1});
+  EXPECT_EQ(across.take(output_of({'b'}), 0).text, "");
+  EXPECT_EQ(across.take(output_of({'c'}), 0).finish, "stop");
 }
 
 TEST(ChoiceText, WithoutTokenizerTextIsEmpty) {

@@ -132,7 +132,7 @@ std::vector<engine::Output> ScriptedEngine::step() {
     if (playing.next == 0 && playing.params.prompt_logprobs) {
       output.prompt_logprobs.resize(static_cast<std::size_t>(playing.prompt_tokens));
       for (std::size_t i = 1; i < output.prompt_logprobs.size(); ++i)
-        output.prompt_logprobs[i] = engine::TokenLogprob{static_cast<TokenId>(i), -2.0, {{66, -1.0}}};
+        output.prompt_logprobs[i] = engine::TokenLogprob{static_cast<TokenId>(i), -2.0, {{66, -1.0}}, 7};
     }
     ++playing.next;
     if (std::find(stops.begin(), stops.end(), token) != stops.end()) {

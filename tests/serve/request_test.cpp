@@ -101,6 +101,9 @@ TEST(Request, RefusedFieldsOfBothEndpoints) {
   for (const Bad& bad : std::initializer_list<Bad>{
            {R"("temperature":-1)", "temperature"},
            {R"("temperature":"hot")", "temperature"},
+           {R"("temperature":2.01)", "temperature"},
+           {R"("typical_p":0)", "typical_p"},
+           {R"("typical_p":1.5)", "typical_p"},
            {R"("top_p":0)", "top_p"},
            {R"("top_p":1.1)", "top_p"},
            {R"("top_k":-2)", "top_k"},
@@ -169,6 +172,47 @@ TEST(Request, IgnoreEosKeepsTheAskedStopIds) {
   const auto request = completion(R"("ignore_eos":true,"stop_token_ids":[7])");
   EXPECT_EQ(request->sampling.stop_token_ids, std::vector<TokenId>{7});
   EXPECT_EQ(completion(R"("stop_token_ids":[7])")->sampling.stop_token_ids, (std::vector<TokenId>{7, 257}));
+}
+
+// The ends that ignore_eos lets pass are still kept from being chosen before min_tokens.
+TEST(Request, IgnoredEndsAreTold) {
+  EXPECT_EQ(completion(R"("ignore_eos":true)")->sampling.ignored_stop_ids, std::vector<TokenId>{257});
+  EXPECT_TRUE(completion("")->sampling.ignored_stop_ids.empty());
+}
+
+TEST(Request, SamplingValuesAndMessages) {
+  const auto request = completion(
+      R"("temperature":2,"top_k":-1,"min_p":1,"typical_p":0.5,"presence_penalty":-2,"seed":-7,"min_tokens":3)");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->sampling.temperature, 2.0);
+  EXPECT_EQ(request->sampling.typical_p, 0.5);
+  EXPECT_EQ(request->sampling.presence_penalty, -2.0);
+  EXPECT_EQ(request->sampling.seed, static_cast<std::uint64_t>(-7));
+  EXPECT_EQ(completion(R"("seed":-1)")->sampling.seed, std::nullopt);  // vLLM's word for none
+  EXPECT_EQ(completion(R"("temperature":3)").error().message,
+            "temperature must be at least 0 and at most 2, got 3");
+  EXPECT_EQ(completion(R"("top_p":0)").error().message, "top_p must be greater than 0 and at most 1, got 0");
+  EXPECT_EQ(completion(R"("top_k":-2)").error().message, "top_k must be between -1 and 2147483647, got -2");
+}
+
+// vLLM, get_max_tokens: the author's length is a default of chats; that of another folder a limit for all.
+TEST(Request, TheAuthorsLength) {
+  ModelContext context = test_context();
+  context.defaults.max_new_tokens = 40;
+  const auto limit = [&](Endpoint endpoint, const char* body) {
+    const auto request = read_request(endpoint, *read_body(body), context);
+    return request ? request->max_tokens.front() : -1;
+  };
+  constexpr const char* kChat = R"({"messages":[{"role":"user","content":"hi"}]})";
+  constexpr const char* kLongChat = R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":60})";
+  EXPECT_EQ(limit(Endpoint::kChat, kChat), 40);
+  EXPECT_EQ(limit(Endpoint::kChat, kLongChat), 60);
+  EXPECT_EQ(limit(Endpoint::kCompletion, R"({"prompt":"ab"})"), 16);
+  EXPECT_EQ(limit(Endpoint::kCompletion, R"({"prompt":"ab","max_tokens":60})"), 60);
+  context.defaults.caps_max_tokens = true;
+  EXPECT_EQ(limit(Endpoint::kChat, kChat), 40);
+  EXPECT_EQ(limit(Endpoint::kChat, kLongChat), 40);
+  EXPECT_EQ(limit(Endpoint::kCompletion, R"({"prompt":"ab","max_tokens":60})"), 40);
 }
 
 TEST(Request, OfflineLines) {

@@ -203,7 +203,7 @@ TEST_F(RoutesTest, PromptLogprobs) {
   const Json body = completion(R"("prompt_logprobs":1,"max_tokens":1)")->json();
   EXPECT_EQ(
       dump(body.at_pointer("/choices/0/prompt_logprobs/1")),
-      R"({"1":{"logprob":-2.0,"rank":null,"decoded_token":"\u0001"},"66":{"logprob":-1.0,"rank":1,"decoded_token":"B"}})");
+      R"({"1":{"logprob":-2.0,"rank":7,"decoded_token":"\u0001"},"66":{"logprob":-1.0,"rank":1,"decoded_token":"B"}})");
   EXPECT_TRUE(body.at_pointer("/choices/0/prompt_logprobs/0").is_null());
 }
 
