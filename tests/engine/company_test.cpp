@@ -85,18 +85,22 @@ TEST_P(Company, RowsChunksAndPrefixHitsChangeNoBit) {
 }
 
 TEST_P(Company, PreemptionChangesNoBit) {
+  constexpr int kRequests = 8, kTokens = 40;
+  EngineOptions options = options_of(ComputeMode::kFloat32);
+  options.max_model_len = 240;
+  std::vector<Trace> alone;
+  const auto roomy = load_model(model(), options);
+  for (int i = 0; i < kRequests; ++i) alone.push_back(run_alone(*roomy, prompt_of(i), greedy(kTokens)));
+  const double per_request =
+      static_cast<double>(roomy->memory().num_blocks.value) / roomy->memory().max_concurrency;
+  options.num_blocks = static_cast<std::int64_t>(per_request * 2.2);  // they ask for four times as much
   for (const bool has_cache : {false, true}) {
-    EngineOptions options = options_of(ComputeMode::kFloat32);
-    const auto alone = all_alone(ComputeMode::kFloat32);
-    options.max_model_len = 200;
-    const auto memory = load_model(model(), options)->memory();
-    const double per_request = static_cast<double>(memory.num_blocks.value) / memory.max_concurrency;
-    options.num_blocks = static_cast<std::int64_t>(per_request * 3.2);  // of eight requests
     options.enable_prefix_caching = has_cache;
     options.max_num_batched_tokens = 16;
     const auto engine = load_model(model(), options);
     ASSERT_TRUE(engine);
-    const auto together = run_together(*engine, 8, 6);
+    const auto together = run_together(*engine, kRequests, kTokens);
+    EXPECT_GT(engine->stats().preemptions, 0);
     for (std::size_t i = 0; i < together.size(); ++i) expect_equal(together[i], alone[i]);
   }
 }
