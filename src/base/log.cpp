@@ -44,6 +44,12 @@ void log_info(std::string_view line) {
 void log_warning(std::string_view line) {
   logger().warn("{}", printable(line));
 }
+void log_warning(const Error& error) {
+  std::string line = error.message;
+  if (!error.where.empty()) line += " (" + error.where + ")";
+  if (!error.fix.empty()) line += ": " + error.fix;
+  log_warning(line);
+}
 void log_debug(std::string_view line) {
   logger().debug("{}", printable(line));
 }

@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "base/result.h"
+
 namespace plimsoll {
 
 enum class LogLevel { kQuiet, kNormal, kVerbose };
@@ -12,6 +14,7 @@ void set_log_level(LogLevel level);
 
 void log_info(std::string_view line);     // shown unless quiet
 void log_warning(std::string_view line);  // always shown
+void log_warning(const Error& error);     // sentence, place and advice in one line
 void log_debug(std::string_view line);    // shown with -v
 
 }  // namespace plimsoll

@@ -67,6 +67,9 @@ Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::str
   engine.block_size = flags.block_size;
   engine.enable_prefix_caching = flags.enable_prefix_caching;
   engine.prefix_cache_dir = flags.prefix_cache_dir;
+  if (!flags.prefix_cache_dir.empty() && !flags.enable_prefix_caching)
+    return fail(ErrorCode::kUsage, "a prefix cache that is switched off cannot be kept",
+                "--prefix-cache-dir, --no-enable-prefix-caching", "give one of the two");
   PLIMSOLL_TRY(engine.max_model_len, size_of(flags.max_model_len, "--max-model-len", INT32_MAX));
   PLIMSOLL_TRY(const auto pool, size_of(flags.kv_cache_memory_bytes, "--kv-cache-memory-bytes", INT64_MAX));
   if (pool) engine.kv_cache_bytes = Bytes(*pool);

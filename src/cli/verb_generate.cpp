@@ -114,7 +114,7 @@ int run(Flags& flags) {
   if (!offline) return report_error(flags.common, offline.error());
   const int status = flags.is_jsonl ? run_lines(flags, **offline) : run_one(flags, **offline);
   if (const Status saved = (*offline)->model().engine->save_prefix_cache(); !saved)
-    log_warning(saved.error().describe());
+    log_warning(saved.error());
   return status;
 }
 

@@ -44,6 +44,7 @@ class Graph {
 
   /// Rows of logits that one call gives.
   int max_logit_rows() const { return max_logit_rows_; }
+  const RopeTables& ropes() const { return ropes_; }
   Bytes weight_bytes() const { return weights_.stored; }
   /// Bytes of all buffers of this object, as allocated.
   Bytes buffer_bytes() const;

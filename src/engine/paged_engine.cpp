@@ -33,12 +33,12 @@ PagedEngine::PagedEngine(Parts parts)
       pool_(std::move(parts.pool)),
       graph_(spec_, std::move(parts.weights), std::move(parts.ropes), pool_, parts.workspace, team_),
       scheduler_(scheduler_options(parts.options, plan_)) {
-  // A step allocates nothing: the largest one has room from the start.
+  // The largest step has room from the start.
   rows_.reserve(static_cast<std::size_t>(parts.options.max_num_batched_tokens));
   tables_.reserve(static_cast<std::size_t>(parts.options.max_num_seqs) * plan_.cache.groups.size());
   if (!parts.options.enable_prefix_caching || parts.options.prefix_cache_dir.empty()) return;
   prefix_folder_ = parts.options.prefix_cache_dir;
-  prefix_identity_ = prefix_identity(*artifact_, spec_, plan_.cache);
+  prefix_identity_ = prefix_identity(*artifact_, graph_.ropes(), plan_.cache);
   load_prefix_cache(parts.options);
 }
 
@@ -46,9 +46,9 @@ PagedEngine::PagedEngine(Parts parts)
 void PagedEngine::load_prefix_cache(const EngineOptions& options) {
   const auto tokens = load_prefixes(prefix_folder_, prefix_identity_, spec_.vocab_size, scheduler_, pool_);
   if (!tokens) {
-    log_warning(tokens.error().describe());
+    log_warning(tokens.error());
     scheduler_ = schedule::Scheduler(scheduler_options(options, plan_));  // with nothing half taken
-  } else if (*tokens > 0) {
+  } else {
     log_info(fmt::format("prefix cache: {} tokens from {}", with_commas(*tokens), prefix_folder_));
   }
 }

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <span>
 
@@ -46,30 +47,84 @@ void add_samples(Digest& digest, std::span<const std::byte> data) {
     digest.add(data.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(length)));
 }
 
-/// A stream of bytes and their digest.
+/// A new file of the owner's beside `path`, written with its digest. What is not put in place is removed.
 class Writer {
  public:
   explicit Writer(const std::string& path)
-      : file_(path, std::ios::binary | std::ios::trunc), digest_(DigestKind::kSha256) {}
+      : temporary_(path + ".partial.XXXXXX"),
+        digest_(DigestKind::kSha256),
+        fd_(::mkstemp(temporary_.data())) {
+    if (fd_ < 0) error_ = errno;
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    ::unlink(temporary_.c_str());
+  }
+
   void add(std::span<const std::byte> data) {
-    file_.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
     digest_.add(data);
+    write(data);
   }
   template <class T>
   void add_number(const T& value) {
     add(bytes_of(value));
   }
-  /// False when anything could not be written.
-  bool finish() {
-    file_ << digest_.finish();
-    file_.close();
-    return !file_.fail();
+  /// Ends the file with its digest and puts it in place. The system's reason when something went wrong.
+  std::optional<std::string> put_in_place(const std::string& path) {
+    const std::string digest = digest_.finish();
+    write(std::as_bytes(std::span(digest)));
+    if (error_ == 0 && (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), path.c_str()) != 0)) error_ = errno;
+    if (error_ != 0) return std::strerror(error_);
+    ::close(std::exchange(fd_, -1));
+    return std::nullopt;
   }
 
  private:
-  std::ofstream file_;
+  void write(std::span<const std::byte> data) {
+    while (error_ == 0 && !data.empty()) {
+      const ssize_t done = ::write(fd_, data.data(), data.size());
+      if (done < 0 && errno != EINTR) error_ = errno;
+      if (done > 0) data = data.subspan(static_cast<std::size_t>(done));
+    }
+  }
+
+  std::string temporary_;
   Digest digest_;
+  int fd_ = -1;
+  int error_ = 0;
 };
+
+/// Those that a file may hold, with parents renumbered; what stands behind one that is left out goes with it.
+std::vector<schedule::KeptPrefix> storable(std::vector<schedule::KeptPrefix> prefixes) {
+  std::vector<std::int32_t> new_index(prefixes.size(), -1);
+  std::vector<schedule::KeptPrefix> stored;
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    auto& kept = prefixes[i];
+    if (kept.key.size() > kMostKeyBytes) continue;
+    if (kept.parent >= 0) {
+      kept.parent = new_index[static_cast<std::size_t>(kept.parent)];
+      if (kept.parent < 0) continue;
+    }
+    new_index[i] = static_cast<std::int32_t>(stored.size());
+    stored.push_back(std::move(kept));
+  }
+  return stored;
+}
+
+/// Halves that a process left which was killed while it wrote.
+void remove_old_partials(const std::string& path) {
+  const fs::path file(path);
+  const auto too_old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  std::error_code unknown;
+  for (const auto& entry : fs::directory_iterator(file.parent_path(), unknown)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(file.filename().string() + ".partial.")) continue;
+    if (entry.last_write_time(unknown) < too_old) fs::remove(entry.path(), unknown);
+  }
+}
 
 /// Takes pieces from the front; nothing once there is too little left.
 class Reader {
@@ -131,12 +186,16 @@ tl::unexpected<Error> damaged(const std::string& path, std::string_view what) {
 
 }  // namespace
 
-std::string prefix_identity(const artifact::Artifact& artifact, const model::ModelSpec& spec,
+std::string prefix_identity(const artifact::Artifact& artifact, const RopeTables& ropes,
                             const memory::EmbeddedCache& cache) {
   Digest digest(DigestKind::kSha256);
-  add_text(digest,
-           fmt::format("{} {} {} {} {} {}", kArithmetic, kernels::to_string(kernels::select().isa),
-                       name(cache.dtype), cache.block_size, cache.bytes_per_block.value, spec.layers.size()));
+  add_text(digest, fmt::format("{} {} {} {} {}", kArithmetic, kernels::to_string(kernels::select().isa),
+                               name(cache.dtype), cache.block_size, cache.bytes_per_block.value));
+  // The longest request may choose among factors, so the config does not tell them.
+  for (const RopeTable* rope : {&ropes.all, ropes.windows ? &*ropes.windows : &ropes.all}) {
+    digest.add(std::as_bytes(std::span(rope->inverse_frequencies)));
+    digest.add(bytes_of(rope->attention_factor));
+  }
   for (const auto& place : cache.places)
     add_text(digest, fmt::format("{} {}", place.group, place.offset_bytes));
   add_text(digest, dump(artifact.config()));
@@ -167,12 +226,10 @@ Result<std::int64_t> save_prefixes(const std::string& folder, const std::string&
   if (error)
     return fail(ErrorCode::kUsage, "the folder for the prefix cache cannot be made: " + error.message(),
                 folder, "name another one: --prefix-cache-dir");
-  const auto prefixes = scheduler.kept_prefixes();
   const std::string path = prefix_path(folder, identity);
-  const std::string temporary = fmt::format("{}.partial.{}", path, ::getpid());
-  Writer writer(temporary);
-  // Prompts are nobody else's business.
-  fs::permissions(temporary, fs::perms::owner_read | fs::perms::owner_write, error);
+  remove_old_partials(path);
+  const auto prefixes = storable(scheduler.kept_prefixes());
+  Writer writer(path);
   writer.add(std::as_bytes(std::span(kMagic)));
   writer.add(std::as_bytes(std::span(identity)));
   writer.add_number(static_cast<std::uint64_t>(prefixes.size()));
@@ -187,12 +244,9 @@ Result<std::int64_t> save_prefixes(const std::string& folder, const std::string&
   for (const auto& kept : prefixes)
     for (const auto block : kept.blocks)
       if (block != schedule::kNoBlock) writer.add(pool.block(block));
-  if (!writer.finish() || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    ::unlink(temporary.c_str());
-    return fail(ErrorCode::kUsage, "the prefix cache cannot be written: " + reason, path,
+  if (const auto reason = writer.put_in_place(path))
+    return fail(ErrorCode::kUsage, "the prefix cache cannot be written: " + *reason, path,
                 "make room, or name another folder: --prefix-cache-dir");
-  }
   return static_cast<std::int64_t>(prefixes.size()) * pool.block_size();
 }
 
@@ -208,8 +262,6 @@ Result<std::int64_t> load_prefixes(const std::string& folder, const std::string&
     return damaged(path, "it is too short");
   const auto body = content.first(content.size() - kDigestBytes);
   const auto digest = content.last(kDigestBytes);
-  if (std::memcmp(sha256_hex(body).data(), digest.data(), kDigestBytes) != 0)
-    return damaged(path, "its checksum does not agree with its content");
   Reader reader(body);
   const auto begins_with = [&](std::string_view text) {
     return std::memcmp(reader.take(text.size())->data(), text.data(), text.size()) == 0;
@@ -227,6 +279,9 @@ Result<std::int64_t> load_prefixes(const std::string& folder, const std::string&
         kept.blocks, [](schedule::BlockId block) { return block != schedule::kNoBlock; }));
   if (reader.size() % block_bytes != 0 || reader.size() / block_bytes != num_stored)
     return damaged(path, "its blocks are not as many as its table says");
+  // Last, so that a file of the wrong size is not read to its end.
+  if (std::memcmp(sha256_hex(body).data(), digest.data(), kDigestBytes) != 0)
+    return damaged(path, "its checksum does not agree with its content");
   PLIMSOLL_TRY_VOID(scheduler.restore(*prefixes));
   const auto blocks = *reader.take(reader.size());
   std::int64_t num_tokens = 0;

@@ -10,22 +10,24 @@
 #include "artifact/artifact.h"
 #include "base/result.h"
 #include "engine/kv_pool.h"
+#include "engine/rope.h"
 #include "memory/embedded_cache.h"
-#include "model/model.h"
 #include "schedule/schedule.h"
 
 namespace plimsoll::engine {
 
 /// Names what keys and values depend on: names, shapes, types, sizes, times and samples of the weights, the
-/// config, the layout of the pool, the arithmetic of this program on this processor. 64 hex digits.
-std::string prefix_identity(const artifact::Artifact& artifact, const model::ModelSpec& spec,
+/// config, the angles that keys turn by, the layout of the pool, the arithmetic of this program on this
+/// processor. 64 hex digits.
+std::string prefix_identity(const artifact::Artifact& artifact, const RopeTables& ropes,
                             const memory::EmbeddedCache& cache);
 
 /// Where the file of an identity lies.
 std::string prefix_path(const std::string& folder, const std::string& identity);
 
 /// Writes what the prefix cache holds that no sequence uses; a file that is there is replaced when the new
-/// one is complete. Returns how many tokens it holds. Errors: kUsage when the folder cannot be made or
+/// one is complete. Contents under a key of more than a MiB (a salt out of a request) are left out.
+/// Returns how many tokens it holds. Errors: kUsage when the folder cannot be made or
 /// written to.
 Result<std::int64_t> save_prefixes(const std::string& folder, const std::string& identity,
                                    const schedule::Scheduler& scheduler, const KvPool& pool);

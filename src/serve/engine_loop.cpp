@@ -47,16 +47,15 @@ std::optional<ApiError> EngineLoop::submit(std::vector<Job> jobs) {
   const std::lock_guard lock(mutex_);
   if (!is_alive_) return unavailable("the engine has failed; restart the server", "engine_failed");
   if (is_draining_ || is_stopping_) return unavailable("the server is stopping", "server_stopping");
-  // Once somebody waits for blocks, free slots help nobody.
+  // Once somebody waits for blocks, free slots help nobody. The choices of a prompt are one sequence until it
+  // is computed.
   const std::int64_t places = waiting_ > 0 ? running_ : options_.max_num_seqs;
-  std::int64_t added = 0;
-  for (const Job& job : jobs) added += std::ssize(job.submission.choices);
-  const std::int64_t waiting = in_engine_ + queued_ + added - places;
+  const std::int64_t waiting = in_engine_ + queued_ + std::ssize(jobs) - places;
   if (waiting > options_.max_queue)
     return unavailable(
         fmt::format("the queue is full: {} requests may wait; try again later", options_.max_queue),
         "queue_full");
-  queued_ += added;
+  queued_ += std::ssize(jobs);
   const auto now = Clock::now();
   for (Job& job : jobs) inbox_.push_back({.job = std::move(job), .arrival = now});
   wake_.notify_one();
@@ -153,8 +152,8 @@ void EngineLoop::add(Job job, Clock::time_point arrival) {
   const auto first = engine_.add(std::move(job.submission));
   {
     const std::lock_guard lock(mutex_);
-    queued_ -= static_cast<std::int64_t>(num_choices);
-    in_engine_ += static_cast<std::int64_t>(num_choices);  // publish() corrects it when the engine refused
+    --queued_;
+    ++in_engine_;  // publish() corrects it when the engine refused
   }
   if (!first) {
     metrics_.observe_request(seconds_between(arrival, Clock::now()), engine::FinishReason::kError);
@@ -219,7 +218,7 @@ void EngineLoop::publish() {
   const std::lock_guard lock(mutex_);
   running_ = stats.running;
   waiting_ = stats.waiting;
-  in_engine_ = static_cast<std::int64_t>(active_.size());
+  in_engine_ = stats.running + stats.waiting;
   metrics_.set_engine(stats, queued_);
   if (queued_ + in_engine_ == 0) idle_.notify_all();
 }
@@ -242,6 +241,7 @@ void EngineLoop::fail_all(const ApiError& error) {
   }
   auto active = std::exchange(active_, {});
   requests_.clear();
+  for (const auto& [id, job] : active) engine_.cancel(id);  // what they computed may be kept
   for (auto& [id, job] : active) refuse(*job.sink, job.ticket, error);
   for (Command& command : rest)
     if (command.job.sink) refuse(*command.job.sink, command.job.ticket, error);

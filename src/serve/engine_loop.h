@@ -43,7 +43,7 @@ struct Job {
 };
 
 struct EngineLoopOptions {
-  std::int64_t max_queue = 4096;  // choices that may wait; beyond it submit refuses
+  std::int64_t max_queue = 4096;  // sequences that may wait; beyond it submit refuses
   int max_num_seqs = 64;          // of the engine
   /// Whose weights the engine reads: a step that met the new end of a shorter file ends the engine. May be
   /// empty.
@@ -65,7 +65,7 @@ class EngineLoop {
   /// what the metrics count: kStop when a stop string ended it. Unknown tickets are ignored.
   void cancel(Ticket ticket, engine::FinishReason reason = engine::FinishReason::kCancelled);
 
-  /// Choices that are queued, waiting or running.
+  /// Jobs that are queued, and sequences that wait or run: 0 when nothing is left.
   std::int64_t num_unfinished() const;
   /// False once the engine has failed as a whole.
   bool is_alive() const;
@@ -112,8 +112,8 @@ class EngineLoop {
   std::condition_variable wake_, idle_;
   std::vector<Command> inbox_;
   Ticket last_ticket_ = 0;
-  std::int64_t queued_ = 0;                 // choices in the inbox
-  std::int64_t in_engine_ = 0;              // size of active_
+  std::int64_t queued_ = 0;                 // jobs in the inbox
+  std::int64_t in_engine_ = 0;              // sequences of the engine
   std::int64_t running_ = 0, waiting_ = 0;  // of the engine, after its last step
   bool is_draining_ = false, is_stopping_ = false, is_alive_ = true;
   std::thread thread_;

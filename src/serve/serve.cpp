@@ -111,8 +111,7 @@ void App::stop(std::chrono::milliseconds drain) {
   state_->thread.join();
   state_->loop->stop(std::chrono::milliseconds(0));
   if (!state_->loop->is_alive()) return;  // what a failed engine holds is not worth keeping
-  if (const Status saved = state_->model.engine->save_prefix_cache(); !saved)
-    log_warning(saved.error().describe());
+  if (const Status saved = state_->model.engine->save_prefix_cache(); !saved) log_warning(saved.error());
 }
 
 }  // namespace plimsoll::serve

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/hash.h"
 #include "base/mapped_file.h"
@@ -133,6 +135,53 @@ TEST_P(PrefixFile, ADamagedFileIsNotUsed) {
   fs::create_directory(path);
   EXPECT_EQ(run_alone(*start(), prompt_of(1), greedy(1)).cached_prompt_tokens, 0);
   EXPECT_FALSE(start()->save_prefix_cache()) << "a folder stands where the file belongs";
+}
+
+// A salt is the client's: a huge one must not cost the others what is kept of theirs.
+TEST_P(PrefixFile, AHugeSaltIsLeftOutAlone) {
+  {
+    const auto engine = start();
+    run_alone(*engine, prompt_of(2), greedy(1));
+    Submission salted = one_choice(prompt_of(1), greedy(1));
+    salted.cache_salt.assign(std::size_t{1} << 20, 'x');
+    ASSERT_TRUE(engine->add(salted));
+    while (engine->has_work()) engine->step();
+    ASSERT_TRUE(engine->save_prefix_cache());
+  }
+  EXPECT_EQ(run_alone(*start(), prompt_of(2), greedy(1)).cached_prompt_tokens, 144);
+}
+
+// The longest request decides which factors of longrope turn the keys; the config is the same.
+TEST_P(PrefixFile, OtherAnglesAreAnotherIdentity) {
+  const auto artifact = artifact::open(testing::golden_path("models/" + GetParam()));
+  ASSERT_TRUE(artifact);
+  const memory::EmbeddedCache cache{.block_size = 16,
+                                    .dtype = DType::kF32,
+                                    .groups = {},
+                                    .places = {},
+                                    .bytes_per_token = Bytes(1),
+                                    .bytes_per_block = Bytes(16)};
+  RopeTables ropes{{{1.0F, 0.5F}, 1.0F}, {}};
+  const std::string first = prefix_identity(**artifact, ropes, cache);
+  EXPECT_EQ(prefix_identity(**artifact, ropes, cache), first);
+  ropes.all.attention_factor = 1.1F;
+  const std::string second = prefix_identity(**artifact, ropes, cache);
+  ropes.all.inverse_frequencies[1] = 0.25F;
+  const std::string third = prefix_identity(**artifact, ropes, cache);
+  ropes.windows = RopeTable{{1.0F, 0.1F}, 1.0F};
+  EXPECT_EQ((std::set{first, second, third, prefix_identity(**artifact, ropes, cache)}.size()), 4u);
+}
+
+TEST_P(PrefixFile, AHalfWrittenFileIsRemovedWhenItIsOld) {
+  const auto engine = start();
+  run_alone(*engine, prompt_of(1), greedy(1));
+  ASSERT_TRUE(engine->save_prefix_cache());
+  const fs::path old = file() + ".partial.abcdef", young = file() + ".partial.ghijkl";
+  for (const auto& path : {old, young}) std::ofstream(path) << "half";
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  ASSERT_TRUE(engine->save_prefix_cache());
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(young));
 }
 
 TEST_P(PrefixFile, AFolderThatCannotBeMadeIsSaid) {

@@ -47,7 +47,7 @@ std::vector<std::vector<TokenId>> run_all(Engine& engine, const std::vector<int>
   std::map<RequestId, int> index;
   for (const int i : which) {
     const Asked asked = request(i);
-    const auto id = engine.add(asked.prompt, asked.params);
+    const auto id = engine.add(one_choice(asked.prompt, asked.params));
     EXPECT_TRUE(id) << (id ? "" : id.error().describe());
     if (id) index[*id] = i;
   }
@@ -112,7 +112,7 @@ TEST(PromptLogprobs, AreTheLogSoftmaxOfTheRowBeforeAlsoBehindACachedPrefix) {
   auto params = greedy(1);
   params.prompt_logprobs = 3;
   params.return_prompt_logits = true;
-  ASSERT_TRUE(engine->add(asked.prompt, params));
+  ASSERT_TRUE(engine->add(one_choice(asked.prompt, params)));
   std::vector<std::optional<TokenLogprob>> logprobs;
   std::vector<std::vector<float>> rows;
   while (engine->has_work())

@@ -214,6 +214,27 @@ TEST(PrefixReuse, CanBeTurnedOff) {
   EXPECT_EQ(scheduler.stats().prefix_queries_tokens, 0);
 }
 
+// Prompt logits are wanted of every token: it reads nothing, is not counted as a query, and serves others.
+TEST(PrefixReuse, ARequestMayComputeAllOfItsPrompt) {
+  Scheduler scheduler(small_pool(32));
+  add(scheduler, 1, counting(0, 12), 16);
+  run_step(scheduler);
+  const auto queries = scheduler.stats().prefix_queries_tokens;
+  Request request;
+  request.id = 2;
+  request.prompt = counting(0, 12);
+  request.final_tokens = Tokens(16);
+  request.reads_prefixes = false;
+  ASSERT_TRUE(scheduler.add(std::move(request)));
+  scheduler.next();
+  EXPECT_EQ(scheduler.cached_prompt_tokens(2), 0);
+  EXPECT_EQ(scheduler.stats().prefix_queries_tokens, queries);
+  scheduler.finish(1);
+  add(scheduler, 3, counting(0, 12), 16);
+  scheduler.next();
+  EXPECT_EQ(scheduler.cached_prompt_tokens(3), 8);
+}
+
 TEST(PrefixReuse, CachedBlocksYieldToNewPromptsOldestFirst) {
   Scheduler scheduler(small_pool(4));
   add(scheduler, 1, counting(0, 8), 9);
