@@ -167,6 +167,13 @@ bool read_settings(std::string_view line, std::map<std::string, std::string>& se
   return true;
 }
 
+std::optional<int> stated_ranks(const EngineStart& run, const char* key,
+                                const std::optional<Printed>& printed) {
+  if (run.settings.contains(key) || !printed) return Settings(run.settings).ranks(key);
+  const bool can_be = printed->value >= 1 && printed->value <= kMostRanks;
+  return can_be ? std::optional(static_cast<int>(printed->value)) : std::nullopt;
+}
+
 Result<Json> plan_from_log(const EngineStart& run) {
   const Settings settings(run.settings);
   const char* const fix = "give --plan";

@@ -18,6 +18,11 @@ namespace plimsoll::verify {
 /// engine's config, or the flags that were given.
 bool read_settings(std::string_view line, std::map<std::string, std::string>& settings);
 
+/// The ranks that a start states under the engine's name for them, `printed` where its config line was read
+/// alone: 1 where it does not say, nothing where what it says cannot be.
+std::optional<int> stated_ranks(const EngineStart& run, const char* key,
+                                const std::optional<Printed>& printed);
+
 /// A plan of what the start states: a plimsoll.plan/1 document. Where the GPU's memory is not known, for the
 /// cache that is logged.
 /// Errors: kUnsupported where the settings do not suffice; the message says what is missing.

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/printable.h"
+#include "verify/log_settings.h"
 #include "verify/verify.h"
 
 namespace plimsoll::verify {
@@ -21,9 +22,11 @@ void put(Json& object, Json& printed, const char* name, const std::optional<Prin
 }
 
 Json num_ranks(const EngineStart& run) {
-  if (run.tensor_parallel)
-    return run.tensor_parallel->value * (run.pipeline_parallel ? run.pipeline_parallel->value : 1);
-  return run.ranks.empty() ? Json() : Json(run.ranks.size());
+  if (!run.tensor_parallel && !run.settings.contains("tensor_parallel_size"))
+    return run.ranks.empty() ? Json() : Json(run.ranks.size());
+  const auto tensor = stated_ranks(run, "tensor_parallel_size", run.tensor_parallel);
+  const auto stages = stated_ranks(run, "pipeline_parallel_size", run.pipeline_parallel);
+  return tensor && stages ? Json(std::int64_t{*tensor} * *stages) : Json();
 }
 
 Json to_json(const std::map<std::string, RankFigures>& ranks) {

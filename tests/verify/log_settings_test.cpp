@@ -128,6 +128,7 @@ TEST(LogSettings, RanksThatCannotBeAreNotPlanned) {
     const Report report = report_of(text);
     EXPECT_FALSE(report.from_log.value().plan) << ranks;
     EXPECT_NE(report.from_log->missing.find("tensor_parallel_size"), std::string::npos);
+    EXPECT_TRUE(to_json(report)["log"]["num_ranks"].is_null()) << ranks;
   }
 }
 
