@@ -155,7 +155,7 @@ void widen_row(const TurnedRows& turned, std::int64_t row, std::int64_t columns,
 }  // namespace
 
 StoredMatrix some_rows(const StoredMatrix& matrix, std::int64_t rows, const RowRuns& runs) {
-  PLIMSOLL_CHECK(matrix.runs.run == 0 && rows > 0 && matrix.runs.at(runs.at(rows - 1)) < matrix.rows,
+  PLIMSOLL_CHECK(matrix.runs.run == 0 && rows > 0 && runs.at(rows - 1) < matrix.rows,
                  "a view lies within a matrix that is none");
   StoredMatrix some = matrix;
   some.rows = rows;
