@@ -73,7 +73,9 @@ class Settings {
     std::int64_t value = 0;
     if (!found) return std::nullopt;
     const auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), value);
-    return error == std::errc{} && value >= 0 ? std::optional(value) : std::nullopt;
+    const bool is_whole =
+        found->find_first_not_of(" )", static_cast<std::size_t>(end - found->data())) == std::string::npos;
+    return error == std::errc{} && is_whole && value >= 0 ? std::optional(value) : std::nullopt;
   }
   std::optional<int> small(const char* key) const {
     const auto value = count(key);

@@ -122,7 +122,7 @@ TEST(LogSettings, ARefusalSettlesAStart) {
 TEST(LogSettings, RanksThatCannotBeAreNotPlanned) {
   for (const char* ranks :
        {"tensor_parallel_size=0", "tensor_parallel_size=1000000000", "tensor_parallel_size=-1",
-        "tensor_parallel_size=99999999999", "tensor_parallel_size=two"}) {
+        "tensor_parallel_size=99999999999", "tensor_parallel_size=two", "tensor_parallel_size=1.5"}) {
     std::string text = start(kLlama);
     text.replace(text.find("tensor_parallel_size=1"), std::string("tensor_parallel_size=1").size(), ranks);
     const Report report = report_of(text);
