@@ -236,6 +236,12 @@ Result<Plan> fit_plan(const Request& request, const memory::EngineRules& rules,
   for (const auto& target : targets) {
     std::vector<std::pair<Row, std::int64_t>> rows;
     for (const Model& model : request.models) {
+      // Of many models, one that cannot be asked for that length is no answer, and no error.
+      const std::int64_t context = model.spec.context_tokens();
+      if (request.models.size() > 1 && context > 0 && request.settings.max_model_len.value_or(0) > context) {
+        left_out.add(model.source, "requests longer than its context were asked for");
+        continue;
+      }
       auto row = fit_row(question_of(request, rules, model, target));
       if (row) {
         rows.emplace_back(std::move(*row), model::count_parameters(model.spec).value_or(0));
