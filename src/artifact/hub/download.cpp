@@ -67,12 +67,18 @@ class FileFetcher {
       return {};
     }
     PLIMSOLL_TRY_VOID(cache_.prepare(asked_.revision, file_.path));
-    const bool has_blob = is_sound(file_, cache_.blob(file_.etag()), checks_large_);
-    if (has_blob)
-      meter_.add(file_.bytes);
-    else
-      PLIMSOLL_TRY_VOID(download());
-    PLIMSOLL_TRY_VOID(cache_.show(asked_.revision, file_.path, file_.etag(), !has_blob));
+    // Without links a blob moves to the first file of its content; another one that had seen it, or had just
+    // fetched it too, finds it gone and fetches it again.
+    constexpr int kTries = 8;  // as many workers may have files of one content
+    for (int tries = 1;; ++tries) {
+      const bool has_blob = is_sound(file_, cache_.blob(file_.etag()), checks_large_);
+      if (!has_blob) PLIMSOLL_TRY_VOID(download());
+      const Status shown = cache_.show(asked_.revision, file_.path, file_.etag(), !has_blob);
+      if (shown && has_blob) meter_.add(file_.bytes);
+      if (shown) break;
+      std::error_code error;
+      if (tries == kTries || fs::exists(cache_.blob(file_.etag()), error)) return shown;
+    }
     meter_.add(0, file_.path);
     return {};
   }
