@@ -28,6 +28,7 @@ constexpr std::string_view kMagic = "plimsoll prefixes 1\n";
 constexpr int kArithmetic = 1;
 constexpr std::size_t kDigestBytes = 64;          // hex digits at the end
 constexpr std::int64_t kSampledBytes = 4096;      // at three places of each tensor
+constexpr std::size_t kMostPrefixes = 1 << 20;    // of a file; a table is held in memory
 constexpr std::uint32_t kMostKeyBytes = 1 << 20;  // of one block's salt and contents
 
 template <class T>
@@ -108,6 +109,7 @@ std::vector<schedule::KeptPrefix> storable(std::vector<schedule::KeptPrefix> pre
       kept.parent = new_index[static_cast<std::size_t>(kept.parent)];
       if (kept.parent < 0) continue;
     }
+    if (stored.size() == kMostPrefixes) break;  // the rest was used longer ago
     new_index[i] = static_cast<std::int32_t>(stored.size());
     stored.push_back(std::move(kept));
   }
@@ -154,7 +156,8 @@ class Reader {
 std::optional<std::vector<schedule::KeptPrefix>> read_table(Reader& reader, std::int64_t vocab_size,
                                                             std::size_t block_size, std::size_t num_groups) {
   const auto count = reader.number<std::uint64_t>();
-  if (!count || *count > reader.size() / (block_size * sizeof(schedule::TokenId))) return std::nullopt;
+  if (!count || *count > kMostPrefixes || *count > reader.size() / (block_size * sizeof(schedule::TokenId)))
+    return std::nullopt;
   std::vector<schedule::KeptPrefix> prefixes(static_cast<std::size_t>(*count));
   schedule::BlockId next = 0;
   for (auto& kept : prefixes) {

@@ -45,6 +45,24 @@ std::string free_memory_refusal(const memory::VllmRules& rules, Bytes total, Byt
       memory::vllm_gib(asked));
 }
 
+// What the figure of the weights does not know of an encoder.
+void add_encoder_finding(const Question& question, int tensor_parallel, Row& row) {
+  const model::ModelSpec& spec = question.model->spec;
+  if (spec.encoders.empty()) return;
+  const auto add = [&](std::string message, const char* fix) {
+    row.findings.push_back({"ENCODER_SHARE", FindingLevel::kInfo, FindingKind::kCheckFailed,
+                            "config.json: /" + spec.encoders.front(), std::move(message), fix});
+  };
+  if (row.weights_basis == "assumed" && question.settings.is_language_only)
+    add("the encoder's part of these weights is not known: they still hold it",
+        "take the weights from the engine's own load line");
+  else if (row.weights_basis == "formula" && !question.settings.is_language_only && tensor_parallel > 1 &&
+           question.rules.engine == facts::EngineName::kVllm && !facts::find_vllm_encoder(spec.architecture))
+    add("the encoder is counted whole on every rank: vLLM's class " + spec.architecture +
+            " does not split it, or was not looked at",
+        "hold the first start against this plan: `plimsoll verify`");
+}
+
 }  // namespace
 
 Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& row) {
@@ -94,11 +112,13 @@ Status add_rank_weights(const Question& question, const VllmRanks& ranks, Row& r
     row.weights = *std::max_element(row.stage_weights.begin(), row.stage_weights.end());
     row.weights_basis = "formula";
     row.weights_bar = is_exact ? Bytes(0) : Bytes(row.weights.value / 100 * kQuantizedBarPercent * gpus);
+    add_encoder_finding(question, ranks.tensor, row);
     return {};
   }
   row.weights = Bytes(row.total_weights.value / gpus);
   row.weights_basis = "assumed";
   row.weights_bar = Bytes(row.total_weights.value / 10);
+  add_encoder_finding(question, ranks.tensor, row);
   return {};
 }
 

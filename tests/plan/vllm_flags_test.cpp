@@ -100,6 +100,21 @@ TEST(VllmFlags, EncodersAreSplitOrWhole) {
   EXPECT_LT(parts, 0.5);
 }
 
+// What is not known of an encoder is said: its class where several ranks hold it, its share where it is left
+// out of weights that are no formula's.
+TEST(VllmFlags, AnUnknownEncoderIsSaid) {
+  auto request = request_for("vllm", "H100:2", "nvidia/Qwen3.6-27B-NVFP4");
+  request.settings.max_model_len = 32'768;
+  EXPECT_FALSE(finding_of(row_of(request), "ENCODER_SHARE"));
+  request.models.front().spec.architecture = "NobodyForConditionalGeneration";
+  EXPECT_TRUE(finding_of(row_of(request), "ENCODER_SHARE"));
+  request.settings.is_language_only = true;
+  EXPECT_FALSE(finding_of(row_of(request), "ENCODER_SHARE"));
+  request.models.front().spec.has_all_weights = false;
+  request.models.front().spec.weights.clear();
+  EXPECT_TRUE(finding_of(row_of(request), "ENCODER_SHARE"));
+}
+
 TEST(VllmFlags, TablesOnTheGpuByFlag) {
   const std::string path = testing::golden_path("qwen38/config.json");
   const auto config = read_json_file(path);
