@@ -2,7 +2,6 @@
 #include "engine/graph.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "engine/graph_parts.h"
 #include "kernels/elementwise.h"
@@ -11,10 +10,6 @@ namespace plimsoll::engine {
 namespace {
 
 static_assert(memory::kWidenedRows == kernels::kScratchRows, "the planned scratch rows are the kernels'");
-
-const model::Attention& attention_of(const model::Layer& layer) {
-  return std::get<model::Attention>(layer.mixer);
-}
 
 }  // namespace
 
@@ -28,9 +23,10 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
       team_(team),
       block_size_(pool.block_size()) {
   for (const auto& layer : spec_.layers) {
-    const auto& attention = attention_of(layer);
-    query_stride_ = std::max(query_stride_, std::int64_t{attention.q_heads} * attention.head_dim);
-    kv_stride_ = std::max(kv_stride_, std::int64_t{attention.kv_heads} * attention.head_dim);
+    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
+    if (!attention) continue;
+    query_stride_ = std::max(query_stride_, std::int64_t{attention->q_heads} * attention->head_dim);
+    kv_stride_ = std::max(kv_stride_, std::int64_t{attention->kv_heads} * attention->head_dim);
   }
   const auto allocate = [](std::vector<float>& buffer, Bytes bytes) {
     buffer.resize(static_cast<std::size_t>(bytes.value) / sizeof(float));
@@ -118,150 +114,51 @@ const float* Graph::normalized(const NormWeights& norm, const float* input, std:
   return normed_.data();
 }
 
-void Graph::add_to_residual(const NormWeights& post_norm, float* update, std::int64_t num_rows) {
-  const std::int64_t hidden = spec_.hidden_size;
+void Graph::add_to_residual(const NormWeights& post_norm, const model::Residual& residual, const float* input,
+                            float* update, std::int64_t num_rows) {
+  const std::int64_t hidden = spec_.hidden_size, count = num_rows * hidden;
   for (std::int64_t r = 0; r < num_rows && !post_norm.weight.empty(); ++r)
     normalize(post_norm, update + r * hidden, update + r * hidden);
-  kernels_.add_scaled_f32(static_cast<float>(spec_.residual_scale), update, num_rows * hidden,
+  if (spec_.residual_is_normed) std::copy_n(input, count, residual_.data());
+  if (residual.kept != 1.0)
+    for (std::int64_t i = 0; i < count; ++i)
+      residual_[static_cast<std::size_t>(i)] *= static_cast<float>(residual.kept);
+  kernels_.add_scaled_f32(static_cast<float>(spec_.residual_scale * residual.added), update, count,
                           residual_.data());
 }
 
-void Graph::rotate_and_store(const Row& row, std::int64_t r, int layer) {
-  const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  const std::int64_t dim = attention.head_dim;
-  float* query = query_.data() + r * query_stride_;
-  float* key = key_.data() + r * kv_stride_;
-  float* value = value_.data() + r * kv_stride_;
-  add_bias(weights.query_bias, query);
-  add_bias(weights.key_bias, key);
-  add_bias(weights.value_bias, value);
-  const auto eps = static_cast<float>(spec_.norm_eps);
-  if (attention.is_qk_norm_full_width) {
-    kernels_.rms_norm(query, weights.query_norm.data(), attention.q_heads * dim, eps, query);
-    kernels_.rms_norm(key, weights.key_norm.data(), attention.kv_heads * dim, eps, key);
-  } else if (attention.has_qk_norm) {
-    for (int head = 0; head < attention.q_heads; ++head)
-      kernels_.rms_norm(query + head * dim, weights.query_norm.data(), dim, eps, query + head * dim);
-    for (int head = 0; head < attention.kv_heads; ++head)
-      kernels_.rms_norm(key + head * dim, weights.key_norm.data(), dim, eps, key + head * dim);
-  }
-  if (attention.uses_rope) {
-    const bool is_other = ropes_.windows && attention.window_tokens;
-    const model::RopeSpec& rope = is_other ? *spec_.window_rope : spec_.rope;
-    const float* cosines = angles_.data() + r * angle_stride_ + (is_other ? spec_.rope.rotary_dim : 0);
-    const float* sines = cosines + rope.rotary_dim / 2;
-    kernels::rope(query, attention.q_heads, attention.head_dim, rope.rotary_dim, rope.interleaved, cosines,
-                  sines);
-    kernels::rope(key, attention.kv_heads, attention.head_dim, rope.rotary_dim, rope.interleaved, cosines,
-                  sines);
-  }
-  const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
-  const std::int64_t block = blocks[static_cast<std::size_t>(row.position / block_size_)];
-  const std::int64_t slot = row.position % block_size_ * dim;
-  for (int head = 0; head < attention.kv_heads; ++head) {
-    std::byte* keys = pool_.keys(block, layer, head);
-    std::byte* values = pool_.values(block, layer, head);
-    if (pool_.dtype() == DType::kF32) {
-      std::memcpy(reinterpret_cast<float*>(keys) + slot, key + head * dim,
-                  static_cast<std::size_t>(dim) * sizeof(float));
-      std::memcpy(reinterpret_cast<float*>(values) + slot, value + head * dim,
-                  static_cast<std::size_t>(dim) * sizeof(float));
-    } else {
-      kernels_.to_bf16(key + head * dim, dim, reinterpret_cast<std::uint16_t*>(keys) + slot);
-      kernels_.to_bf16(value + head * dim, dim, reinterpret_cast<std::uint16_t*>(values) + slot);
-    }
-  }
+void Graph::mixer_block(std::span<const Row> rows, int layer, const float* input, float* output) {
+  attention_block(rows, layer, input, output);
 }
 
-// One row's query heads that share a KV head. Positions are visited in ascending order whatever the step
-// holds, so the result does not depend on what else runs.
-void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread) {
-  const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
-  const std::int64_t dim = attention.head_dim;
-  const int group = attention.q_heads / attention.kv_heads;
-  const bool is_f32 = pool_.dtype() == DType::kF32;
-  const std::int64_t first =
-      attention.window_tokens ? std::max<std::int64_t>(0, row.position + 1 - *attention.window_tokens) : 0;
-  const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
-  float* scores = scores_.data() + thread * score_stride_;
-  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    const float* query = query_.data() + r * query_stride_ + head * dim;
-    for (std::int64_t position = first; position <= row.position; ++position) {
-      const std::byte* keys =
-          pool_.keys(blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
-      const std::int64_t slot = position % block_size_ * dim;
-      const float product =
-          is_f32 ? kernels_.dot_f32(query, reinterpret_cast<const float*>(keys) + slot, dim)
-                 : kernels_.dot_bf16(query, reinterpret_cast<const std::uint16_t*>(keys) + slot, dim);
-      scores[position - first] = product * static_cast<float>(attention.scale);
-    }
-    if (attention.soft_cap > 0)
-      kernels::soft_cap(static_cast<float>(attention.soft_cap), row.position + 1 - first, scores);
-    kernels::softmax(scores, row.position + 1 - first);
-    float* out = attended_.data() + r * query_stride_ + head * dim;
-    std::fill(out, out + dim, 0.0F);
-    for (std::int64_t position = first; position <= row.position; ++position) {
-      const std::byte* values =
-          pool_.values(blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
-      const std::int64_t slot = position % block_size_ * dim;
-      const float probability = scores[position - first];
-      if (is_f32)
-        kernels_.add_scaled_f32(probability, reinterpret_cast<const float*>(values) + slot, dim, out);
-      else
-        kernels_.add_scaled_bf16(probability, reinterpret_cast<const std::uint16_t*>(values) + slot, dim,
-                                 out);
-    }
-  }
-}
-
-void Graph::attention_block(std::span<const Row> rows, int layer, const float* input, float* output) {
-  const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  const auto num_rows = static_cast<std::int64_t>(rows.size());
-  const Product qkv[] = {{&weights.query, query_.data(), query_stride_},
-                         {&weights.key, key_.data(), kv_stride_},
-                         {&weights.value, value_.data(), kv_stride_}};
-  multiply(qkv, input, num_rows);
-  for (std::int64_t r = 0; r < num_rows; ++r) rotate_and_store(rows[static_cast<std::size_t>(r)], r, layer);
-  team_.run(num_rows * attention.kv_heads, [&](std::int64_t chunk, int thread) {
-    const std::int64_t r = chunk / attention.kv_heads;
-    attend(rows[static_cast<std::size_t>(r)], r, layer, static_cast<int>(chunk % attention.kv_heads), thread);
-  });
-  // The output matrix reads rows of its own width; rows of narrower layers are packed first.
-  const std::int64_t width = weights.attention_output.columns;
-  if (width != query_stride_)
-    for (std::int64_t r = 1; r < num_rows; ++r)
-      std::memmove(attended_.data() + r * width, attended_.data() + r * query_stride_,
-                   static_cast<std::size_t>(width) * sizeof(float));
-  const Product out[] = {{&weights.attention_output, output, spec_.hidden_size}};
-  multiply(out, attended_.data(), num_rows);
-  for (std::int64_t r = 0; r < num_rows; ++r)
-    add_bias(weights.attention_output_bias, output + r * spec_.hidden_size);
-}
-
-// The feed-forward reads what the attention left.
+// The feed-forward reads what the mixer left; a layer may have one of the two only.
 void Graph::layer_in_turn(std::span<const Row> rows, int layer) {
+  const model::Layer& spec = spec_.layers[static_cast<std::size_t>(layer)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const auto num_rows = static_cast<std::int64_t>(rows.size());
-  attention_block(rows, layer, normalized(weights.attention_norm, residual_.data(), num_rows),
-                  block_out_.data());
-  add_to_residual(weights.attention_post_norm, block_out_.data(), num_rows);
-  ffn_block(num_rows, layer, normalized(weights.ffn_norm, residual_.data(), num_rows), block_out_.data());
-  add_to_residual(weights.ffn_post_norm, block_out_.data(), num_rows);
+  if (!std::holds_alternative<model::NoMixer>(spec.mixer)) {
+    const float* input = normalized(weights.attention_norm, residual_.data(), num_rows);
+    mixer_block(rows, layer, input, block_out_.data());
+    add_to_residual(weights.attention_post_norm, spec.mixer_residual, input, block_out_.data(), num_rows);
+  }
+  if (spec.ffn.kind == model::FfnKind::kNone) return;
+  const float* input = normalized(weights.ffn_norm, residual_.data(), num_rows);
+  ffn_block(num_rows, layer, input, block_out_.data());
+  add_to_residual(weights.ffn_post_norm, spec.ffn_residual, input, block_out_.data(), num_rows);
 }
 
 // Both blocks read the layer's input, through one norm or each through its own.
 void Graph::layer_side_by_side(std::span<const Row> rows, int layer) {
+  const model::Layer& spec = spec_.layers[static_cast<std::size_t>(layer)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const auto num_rows = static_cast<std::int64_t>(rows.size());
   const float* input = normalized(weights.attention_norm, residual_.data(), num_rows);
-  attention_block(rows, layer, input, block_out_.data());
+  mixer_block(rows, layer, input, block_out_.data());
   if (!weights.ffn_norm.weight.empty()) input = normalized(weights.ffn_norm, residual_.data(), num_rows);
   float* const ffn_out = attended_.data();  // the attention has read it
   ffn_block(num_rows, layer, input, ffn_out);
-  add_to_residual(weights.attention_post_norm, block_out_.data(), num_rows);
-  add_to_residual(weights.ffn_post_norm, ffn_out, num_rows);
+  add_to_residual(weights.attention_post_norm, spec.mixer_residual, input, block_out_.data(), num_rows);
+  add_to_residual(weights.ffn_post_norm, spec.ffn_residual, input, ffn_out, num_rows);
 }
 
 void Graph::forward(std::span<const Row> rows) {

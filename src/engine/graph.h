@@ -55,6 +55,7 @@ class Graph {
   void multiply(std::span<const Product> products, const float* input, std::int64_t num_rows);
   void embed(std::span<const Row> rows);
   /// Each block reads `input` [rows, hidden] and leaves [rows, hidden] in `output`.
+  void mixer_block(std::span<const Row> rows, int layer, const float* input, float* output);
   void attention_block(std::span<const Row> rows, int layer, const float* input, float* output);
   void rotate_and_store(const Row& row, std::int64_t r, int layer);
   void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);
@@ -70,8 +71,10 @@ class Graph {
   void normalize(const NormWeights& norm, const float* input, float* output) const;
   /// The rows of `input` with the norm, or `input` itself where there is none.
   const float* normalized(const NormWeights& norm, const float* input, std::int64_t num_rows);
-  /// Normalizes an update where a norm stands behind the block, and adds it to the residual.
-  void add_to_residual(const NormWeights& post_norm, float* update, std::int64_t num_rows);
+  /// Normalizes an update where a norm stands behind the block, and adds it to the residual. `input`: what
+  /// the block read.
+  void add_to_residual(const NormWeights& post_norm, const model::Residual& residual, const float* input,
+                       float* update, std::int64_t num_rows);
 
   /// Buffers of mixtures; empty without.
   struct Mixture {

@@ -21,6 +21,7 @@ kernels::Activation kernel_of(model::Activation activation) {
       return kernels::Activation::kRelu;
     case model::Activation::kRelu2:
       return kernels::Activation::kRelu2;
+    case model::Activation::kClampedSwiglu:
     case model::Activation::kOther:
       break;
   }

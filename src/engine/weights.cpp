@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/quantized_weights.h"
+#include "engine/weight_slots.h"
 #include "kernels/kernels.h"
 #include "memory/memory.h"
 #include "model/declarations.h"
@@ -16,8 +17,6 @@
 
 namespace plimsoll::engine {
 namespace {
-
-using model::Role;
 
 struct Loaded {
   const artifact::Tensor* tensor = nullptr;
@@ -65,125 +64,6 @@ std::vector<float> as_floats(const Loaded& loaded) {
   kernels::select().to_float(loaded.tensor->dtype, loaded.bytes.data(), loaded.tensor->elements(),
                              values.data());
   return values;
-}
-
-// Exactly one of the two is set for a role.
-struct Slot {
-  StoredMatrix* matrix = nullptr;
-  std::vector<float>* vector = nullptr;
-};
-
-// What a layer's file holds in one, until it is taken apart.
-struct Fused {
-  StoredMatrix qkv, gate_up;
-  std::vector<float> qkv_bias, gate_up_bias;
-};
-
-// Where the weights of a model's ends go; no slot for roles of layers.
-Slot slot_of(ModelWeights& weights, Role role) {
-  switch (role) {
-    case Role::kTokenEmbedding:
-      return {&weights.token_embedding, nullptr};
-    case Role::kPositionEmbedding:
-      return {&weights.position_embedding, nullptr};
-    case Role::kOutputNorm:
-      return {nullptr, &weights.output_norm.weight};
-    case Role::kOutputNormBias:
-      return {nullptr, &weights.output_norm.bias};
-    case Role::kOutputHead:
-      return {&weights.output_head, nullptr};
-    case Role::kOutputHeadBias:
-      return {nullptr, &weights.output_head_bias};
-    case Role::kRopeFrequencies:
-      return {nullptr, &weights.rope_frequencies};
-    default:
-      return {};
-  }
-}
-
-Slot slot_of(LayerWeights& layer, Fused& fused, Role role) {
-  switch (role) {
-    case Role::kAttentionNorm:
-      return {nullptr, &layer.attention_norm.weight};
-    case Role::kAttentionNormBias:
-      return {nullptr, &layer.attention_norm.bias};
-    case Role::kAttentionPostNorm:
-      return {nullptr, &layer.attention_post_norm.weight};
-    case Role::kQuery:
-      return {&layer.query, nullptr};
-    case Role::kKey:
-      return {&layer.key, nullptr};
-    case Role::kValue:
-      return {&layer.value, nullptr};
-    case Role::kQueryKeyValue:
-      return {&fused.qkv, nullptr};
-    case Role::kAttentionOutput:
-      return {&layer.attention_output, nullptr};
-    case Role::kQueryBias:
-      return {nullptr, &layer.query_bias};
-    case Role::kKeyBias:
-      return {nullptr, &layer.key_bias};
-    case Role::kValueBias:
-      return {nullptr, &layer.value_bias};
-    case Role::kQueryKeyValueBias:
-      return {nullptr, &fused.qkv_bias};
-    case Role::kAttentionOutputBias:
-      return {nullptr, &layer.attention_output_bias};
-    case Role::kQueryNorm:
-      return {nullptr, &layer.query_norm};
-    case Role::kKeyNorm:
-      return {nullptr, &layer.key_norm};
-    case Role::kFfnNorm:
-      return {nullptr, &layer.ffn_norm.weight};
-    case Role::kFfnNormBias:
-      return {nullptr, &layer.ffn_norm.bias};
-    case Role::kFfnPostNorm:
-      return {nullptr, &layer.ffn_post_norm.weight};
-    case Role::kGate:
-      return {&layer.ffn.gate, nullptr};
-    case Role::kUp:
-      return {&layer.ffn.up, nullptr};
-    case Role::kGateUp:
-      return {&fused.gate_up, nullptr};
-    case Role::kDown:
-      return {&layer.ffn.down, nullptr};
-    case Role::kGateBias:
-      return {nullptr, &layer.ffn.gate_bias};
-    case Role::kUpBias:
-      return {nullptr, &layer.ffn.up_bias};
-    case Role::kGateUpBias:
-      return {nullptr, &fused.gate_up_bias};
-    case Role::kDownBias:
-      return {nullptr, &layer.ffn.down_bias};
-    case Role::kRouter:
-      return {&layer.router, nullptr};
-    case Role::kScoreBias:
-      return {nullptr, &layer.score_bias};
-    case Role::kSharedGate:
-      return {&layer.shared.gate, nullptr};
-    case Role::kSharedUp:
-      return {&layer.shared.up, nullptr};
-    case Role::kSharedDown:
-      return {&layer.shared.down, nullptr};
-    case Role::kSharedExpertGate:
-      return {&layer.shared_gate, nullptr};
-    default:
-      return {};  // check_embedded refuses models with such weights
-  }
-}
-
-// The matrix of one expert; null for roles that are no expert's.
-StoredMatrix* expert_slot(FfnWeights& expert, Role role) {
-  switch (role) {
-    case Role::kExpertGate:
-      return &expert.gate;
-    case Role::kExpertUp:
-      return &expert.up;
-    case Role::kExpertDown:
-      return &expert.down;
-    default:
-      return nullptr;
-  }
 }
 
 std::vector<float> some_values(const std::vector<float>& values, std::int64_t count, const RowRuns& runs) {
@@ -290,13 +170,14 @@ Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const mode
     }
     const Slot slot = weight.layer < 0 ? slot_of(weights, weight.role)
                                        : slot_of(weights.layers[index], fused[index], weight.role);
-    PLIMSOLL_CHECK(slot.matrix || slot.vector, "check_embedded admits only roles with a slot");
-    if (slot.matrix) {
-      PLIMSOLL_TRY(*slot.matrix, load_matrix(artifact, weight, declared));
+    if (auto* const* matrix = std::get_if<StoredMatrix*>(&slot)) {
+      PLIMSOLL_TRY(**matrix, load_matrix(artifact, weight, declared));
       continue;
     }
+    auto* const* vector = std::get_if<std::vector<float>*>(&slot);
+    PLIMSOLL_CHECK(vector, "check_embedded admits only roles with a slot");
     PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
-    if (loaded) *slot.vector = as_floats(*loaded);
+    if (loaded) **vector = as_floats(*loaded);
   }
   for (std::size_t i = 0; i < fused.size(); ++i) take_apart(spec, i, fused[i], weights.layers[i]);
   if (spec.norm_adds_one) add_one_to_norms(weights);

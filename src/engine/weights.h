@@ -26,6 +26,33 @@ struct FfnWeights {
   std::vector<float> gate_bias, up_bias, down_bias;  // or empty
 };
 
+/// Latent attention: all heads' keys and values are expanded from one short vector per token.
+struct LatentWeights {
+  StoredMatrix query_compression;                  // [q_lora, hidden], or no rows: LayerWeights::query
+  std::vector<float> query_compression_bias;       // [q_lora], or empty
+  std::vector<float> query_norm;                   // [q_lora]
+  StoredMatrix query_expansion;                    // [heads * (nope + rope), q_lora]
+  StoredMatrix compression;                        // [kv_lora + rope, hidden]
+  std::vector<float> compression_bias;             // [kv_lora + rope], or empty
+  std::vector<float> norm;                         // [kv_lora]
+  StoredMatrix expansion;                          // [heads * (nope + v), kv_lora], or no rows and
+  std::vector<StoredMatrix> key_rows, value_rows;  // of each head [kv_lora, nope] and [v, kv_lora]
+};
+
+/// A mixer with a state: what its kind has, the rest is empty. model::Role says what each is.
+struct StateWeights {
+  StoredMatrix input, query_key_value, gate, step, beta, step_beta;
+  std::vector<float> input_bias;
+  std::vector<float> convolution, convolution_bias;  // [channels, kernel], [channels]
+  std::vector<float> query_convolution, key_convolution, value_convolution;
+  StoredMatrix selection, step_expansion, gate_expansion;
+  std::vector<float> step_bias, decay, skip;  // [heads] or [channels] or [channels, state_size]
+  std::vector<float> step_norm, b_norm, c_norm;
+  std::vector<float> norm;
+  StoredMatrix output;  // [hidden, heads * head_dim]
+  std::vector<float> output_bias;
+};
+
 struct LayerWeights {
   NormWeights attention_norm, ffn_norm;                 // [hidden], before the blocks; no weight: no norm
   NormWeights attention_post_norm, ffn_post_norm;       // [hidden], behind them
@@ -34,9 +61,12 @@ struct LayerWeights {
   std::vector<float> query_norm, key_norm;              // [head_dim] or [heads * head_dim], or empty
   StoredMatrix attention_output;                        // [hidden, q_heads * head_dim]
   std::vector<float> attention_output_bias;             // [hidden], or empty
+  std::vector<float> sinks;                             // [q_heads], or empty
+  LatentWeights latent;                                 // instead of query, key and value
+  StateWeights state;                                   // instead of attention, or beside it
   FfnWeights ffn;                                       // dense layers
   StoredMatrix router;                                  // [experts, hidden]; no rows: no mixture
-  std::vector<float> score_bias;                        // [experts], or empty
+  std::vector<float> router_bias, score_bias;           // [experts], or empty
   std::vector<FfnWeights> experts;                      // [experts]
   FfnWeights shared;                                    // of all shared experts together
   StoredMatrix shared_gate;                             // [1, hidden], or no rows

@@ -78,51 +78,6 @@ Result<std::int64_t> length_of(const model::ModelSpec& spec, const EmbeddedOptio
   return length;
 }
 
-}  // namespace
-
-Status check_embedded(const model::ModelSpec& spec) {
-  const std::string instead = "serve it with another engine";
-  if (!spec.encoders.empty())
-    return fail(ErrorCode::kUnsupported,
-                "the embedded engine runs no " + spec.encoders.front() + ", and the model has one",
-                "config.json: /" + spec.encoders.front(), instead);
-  if (!spec.traits.empty())
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("the embedded engine does not compute {}, which this model has",
-                            model::describe(spec.traits.front())),
-                "config.json", instead);
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    const auto& layer = spec.layers[i];
-    const std::string where = fmt::format("layer {}", i);
-    if (const auto* state = std::get_if<model::State>(&layer.mixer))
-      return fail(
-          ErrorCode::kUnsupported,
-          fmt::format("the embedded engine keeps no {} state, which this model has", to_string(state->kind)),
-          where, instead);
-    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
-    if (!attention || attention->is_cross || attention->chunk_tokens || attention->indexer ||
-        attention->value_dim() != attention->head_dim || layer.kv_source || !layer.side_states.empty() ||
-        layer.num_mixers != 1)
-      return fail(ErrorCode::kUnsupported, "the embedded engine computes layers of plain attention only",
-                  where, instead);
-    if (layer.ffn.kind == model::FfnKind::kNone)
-      return fail(ErrorCode::kUnsupported, "the embedded engine computes no layers without a feed-forward",
-                  where, instead);
-    if (layer.ffn.activation == model::Activation::kOther)
-      return fail(ErrorCode::kUnsupported, "the embedded engine does not know the activation of this model",
-                  "config.json: /hidden_act", instead);
-  }
-  // A weight without a role is one that the graph would leave out.
-  for (const model::Weight& weight : spec.weights)
-    if (weight.role == model::Role::kNone && weight.group != model::WeightGroup::kMtp)
-      return fail(ErrorCode::kUnsupported,
-                  "the embedded engine has no use for " + weight.hf_name + ", which this model has",
-                  "config.json", instead);
-  return {};
-}
-
-namespace {
-
 Result<Division> prepare(const model::ModelSpec& spec, Bytes weights, const EmbeddedOptions& options,
                          std::optional<Bytes> available) {
   PLIMSOLL_TRY_VOID(check(options));

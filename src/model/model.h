@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What architecture is this? A ModelSpec of plain facts, read from config.json or GGUF keys by one file per
-// family. Memory, plan and engine read it and never a family's name. Pure values. Headers beside it: rope.h,
-// context_length.h, key_reader.h; quantization.h, stored_weights.h, tensor_kinds.h (how weights are stored).
+// family. Memory, plan and engine read it and never a family's name. Pure values. Headers beside it: layer.h,
+// rope.h, context_length.h, key_reader.h; quantization.h, stored_weights.h, tensor_kinds.h (how weights are
+// stored).
 #pragma once
 
 #include <algorithm>
@@ -9,155 +10,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "artifact/artifact.h"
 #include "base/dtype.h"
 #include "base/result.h"
+#include "model/layer.h"
 
 namespace plimsoll::model {
-
-enum class RopeKind { kNone, kDefault, kLinear, kDynamic, kLlama3, kYarn, kLongrope };
-
-/// Rotary position embedding, as transformers' ROPE_INIT_FUNCTIONS read it.
-struct RopeSpec {
-  RopeKind kind = RopeKind::kDefault;
-  double theta = 10000.0;
-  double factor = 1.0;                              // context extension: linear, dynamic, llama3, yarn
-  double low_frequency_factor = 1.0;                // llama3
-  double high_frequency_factor = 4.0;               // llama3
-  std::int64_t original_context_tokens = 0;         // length before extension; 0 when there is none
-  double beta_fast = 32.0;                          // yarn
-  double beta_slow = 1.0;                           // yarn
-  std::optional<double> attention_factor;           // yarn, longrope: given, else computed
-  std::optional<double> mscale;                     // yarn (DeepSeek)
-  std::optional<double> mscale_all_dim;             // yarn (DeepSeek)
-  bool truncate = true;                             // yarn: floor/ceil the correction range
-  std::vector<double> short_factors, long_factors;  // longrope: [head_dim/2]
-  int rotary_dim = 0;                               // dimensions that rotate; the rest pass through
-  bool has_sections = false;       // positions have parts (time, height, width): engines keep longer tables
-  bool is_kept_in_32_bit = false;  // engines keep its table so whatever the model is in
-  bool interleaved = false;        // pairs (0,1),(2,3).. (GGUF llama order) instead of halves (i, i+d/2)
-  bool operator==(const RopeSpec&) const = default;
-};
-
-/// Keys of a second, small attention that chooses which positions the main one reads (sparse attention).
-struct Indexer {
-  int heads = 0;            // 0: keeps no keys, reads what a layer before it chose
-  int head_dim = 0;         // one key of it per stored position: [head_dim]
-  int selected_tokens = 0;  // positions (or blocks x their size) that the main attention reads
-  int tokens_per_key = 1;   // above 1: one compressed key stands for so many tokens
-  bool operator==(const Indexer&) const = default;
-};
-
-/// Keys and values per head: MHA, GQA, MQA; full, sliding, chunked or cross.
-struct Attention {
-  int q_heads = 0;
-  int kv_heads = 0;
-  int head_dim = 0;
-  int value_head_dim = 0;                          // 0: as head_dim
-  std::optional<std::int64_t> window_tokens = {};  // sliding window: positions further back are not seen
-  std::optional<std::int64_t> chunk_tokens = {};   // chunked: positions of other chunks are not seen
-  std::optional<Indexer> indexer = {};             // reads only what it chooses; stores all keys and values
-  bool is_cross = false;  // keys and values of another input (image, encoder): do not grow with the text
-  bool has_qkv_bias = false;
-  bool has_output_bias = false;
-  bool has_qk_norm = false;            // norm over each head's q and k before rope
-  bool is_qk_norm_full_width = false;  // over all heads at once
-  bool uses_rope = true;
-  double scale = 0.0;     // multiplies q.k; 1/sqrt(head_dim) unless the config says otherwise
-  double soft_cap = 0.0;  // scores become cap * tanh(score / cap); 0: they stay
-  int value_dim() const { return value_head_dim > 0 ? value_head_dim : head_dim; }
-  bool operator==(const Attention&) const = default;
-};
-
-/// One compressed vector per token (MLA), with an indexer where it is sparse.
-struct Latent {
-  int q_heads = 0;
-  int q_lora_rank = 0;  // 0: queries are not compressed
-  int kv_lora_rank = 0;
-  int qk_rope_head_dim = 0;
-  int qk_nope_head_dim = 0;
-  int v_head_dim = 0;
-  std::optional<Indexer> indexer = {};
-  std::optional<std::int64_t> window_tokens = {};  // the raw vectors are kept for so many positions only
-  int tokens_per_entry = 1;  // above 1: beside them one compressed vector for so many tokens
-  int width() const { return kv_lora_rank + qk_rope_head_dim; }  // values that a position stores
-  bool operator==(const Latent&) const = default;
-};
-
-enum class StateKind { kMamba, kMamba2, kGatedDeltaNet, kKda, kLightning, kLinear, kShortConv, kIndexRing };
-/// mamba mamba2 gated_delta_net kda lightning linear short_conv index_ring
-std::string_view to_string(StateKind kind);
-
-/// A state of fixed size that a sequence keeps in a layer, however long it is.
-struct State {
-  StateKind kind = StateKind::kMamba;
-  int heads = 0;                          // heads or groups that tensor parallelism splits; 0: not by heads
-  std::int64_t recurrent_elements = 0;    // [heads, head_dim, state_size] or what the kind has
-  std::int64_t convolution_elements = 0;  // [channels, kernel - 1], in the dtype of activations
-  int kernel = 0;                         // of that convolution; 0: there is none, or it is not known
-  int groups = 0;                         // Mamba 2: heads share B and C in so many groups
-  std::int64_t group_channels = 0;        // of the channels, those of one group's B and C
-  bool is_copied = false;                 // tensor parallelism does not split it: every rank keeps all
-  std::optional<DType> recurrent_dtype = {};    // declared by the config; else the dtype of activations
-  bool is_recurrent_dtype_assumed = false;      // the architecture's own, where the config declares none
-  std::int64_t chunk_tokens = 0;                // Mamba 2: that its kernels take at once; 0: not said
-  std::optional<DType> convolution_dtype = {};  // where the engine fixes it; else the dtype of activations
-  bool operator==(const State&) const = default;
-};
-
-struct NoMixer {
-  bool operator==(const NoMixer&) const = default;
-};  // a layer without attention or state
-
-using Mixer = std::variant<Attention, Latent, State, NoMixer>;
-
-enum class NormKind { kRms, kLayerNorm };  // of the root mean square; of mean and variance
-
-/// How the rows of several matrices stand in one: heads of q, k and v, or gate and up.
-enum class FusedRows {
-  kStacked,   // all of the first, then all of the next
-  kPerHead,   // q, k and v of a query head, then those of the next
-  kPerGroup,  // the queries that share a KV head, its k and its v, then the next
-};
-
-enum class FfnKind { kDense, kMoe, kNone };
-enum class Activation { kSilu, kGelu, kGeluTanh, kRelu, kRelu2, kOther };
-
-/// How a mixture of experts chooses, and what the chosen ones weigh.
-struct Router {
-  enum class Scores { kSoftmax, kSigmoid };
-  Scores scores = Scores::kSoftmax;
-  bool is_normalized = false;  // weights of the chosen ones are divided by their sum
-  double scale = 1.0;          // multiplies the weights
-  int groups = 1;              // experts are chosen from the best `groups_per_token` of so many groups,
-  int groups_per_token = 1;
-  bool sums_two_of_group = false;  // which are ranked by their two best experts instead of the best one
-  bool operator==(const Router&) const = default;
-};
-
-struct Ffn {
-  FfnKind kind = FfnKind::kDense;
-  int intermediate_size = 0;
-  bool is_gated = true;  // down(act(gate(x)) * up(x)) instead of down(act(up(x)))
-  bool has_bias = false;
-  Activation activation = Activation::kSilu;
-  int experts = 0, experts_per_token = 0, shared_experts = 0, expert_intermediate_size = 0;  // kMoe
-  int shared_intermediate_size = 0;  // of all shared experts together
-  Router router = {};
-  bool operator==(const Ffn&) const = default;
-};
-
-struct Layer {
-  Mixer mixer;
-  Ffn ffn;
-  std::vector<State> side_states = {};  // states beside the mixer (Falcon-H1's Mamba, a convolution, ...)
-  std::optional<int> kv_source = {};    // reads the keys and values of that layer and stores none
-  int num_mixers = 1;                   // blocks like `mixer` in this layer, each with a cache of its own
-  bool operator==(const Layer&) const = default;
-};
 
 /// What a weight is for in the engine; with its layer it names one tensor, whatever the file calls it.
 enum class Role {
@@ -183,6 +43,7 @@ enum class Role {
   kAttentionOutputBias,
   kQueryNorm,
   kKeyNorm,
+  kAttentionSinks,
   kFfnNorm,
   kFfnNormBias,
   kFfnPostNorm,
@@ -195,11 +56,14 @@ enum class Role {
   kGateUpBias,
   kDownBias,
   kRouter,
+  kRouterBias,
   kScoreBias,   // corrects the scores for the choice only
   kExpertGate,  // of each expert a matrix,
   kExpertUp,
   kExpertDown,
-  kExpertGateUp,  // or of all experts one tensor, gate and up stacked in it
+  kExpertGateUp,  // or gate and up in one
+  kExpertGateUpBias,
+  kExpertDownBias,
   kSharedGate,
   kSharedUp,
   kSharedDown,
@@ -210,6 +74,32 @@ enum class Role {
   kLatentCompression,  // kv_a with the rotating key, its norm, kv_b
   kLatentNorm,
   kLatentExpansion,
+  kLatentKeyExpansion,    // or its halves: [heads, lora, nope] for keys,
+  kLatentValueExpansion,  // [heads, v, lora] for values
+  kStateInput,            // mixers with a state: all that comes in, in one matrix, or
+  kStateInputBias,
+  kStateQueryKeyValue,  // what passes the convolution,
+  kStateGate,           // the output's gate,
+  kStateStep,           // the step or decay
+  kStateBeta,           // and the strength of a delta net, apart
+  kStateStepBeta,       // beta and decay of a group of heads in turn (Qwen 3-Next)
+  kStateConvolution,    // [channels, 1, kernel]
+  kStateConvolutionBias,
+  kStateQueryConvolution,  // or q, k and v each its own
+  kStateKeyConvolution,
+  kStateValueConvolution,
+  kStateSelection,      // Mamba 1: step, B and C from what was convolved
+  kStateStepExpansion,  // Mamba 1: channels' steps out of a few; KDA: the decay's second matrix
+  kStateGateExpansion,  // KDA: the gate's second matrix
+  kStateStepBias,
+  kStateDecay,  // A_log
+  kStateSkip,   // D
+  kStateStepNorm,
+  kStateBNorm,
+  kStateCNorm,
+  kStateNorm,  // of the output
+  kStateOutput,
+  kStateOutputBias,
   kRopeFrequencies,
 };
 
@@ -307,9 +197,12 @@ struct ModelSpec {
   double logits_scale = 1.0;          // multiplies the logits (Granite: 1/logits_scaling)
   double logits_soft_cap = 0.0;       // logits become cap * tanh(logit / cap); 0: they stay
   NormKind norm_kind = NormKind::kRms;
-  bool norm_adds_one = false;  // norms multiply by 1 + weight
-  bool is_parallel = false;    // attention and feed-forward read the same input, not one the other's
+  bool norm_adds_one = false;       // norms multiply by 1 + weight
+  bool residual_is_normed = false;  // blocks add to what their norm gives, not to what it reads (MiniMax)
+  bool is_parallel = false;         // attention and feed-forward read the same input, not one the other's
   FusedRows fused_qkv = FusedRows::kStacked;
+  bool alternates_gate_up =
+      false;                    // kExpertGateUp holds rows of gate and up in turn, not one after the other
   int first_position = 0;       // row of the position embedding that belongs to the first token
   std::vector<Trait> traits;    // what an engine must know besides
   std::vector<Weight> weights;  // every weight, in the order of the forward pass; a tied head once

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which layers the embedded engine computes: check_embedded of memory/embedded.h.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "memory/embedded.h"
+
+namespace plimsoll::memory {
+namespace {
+
+constexpr const char* kInstead = "serve it with another engine";
+
+Status refuse(const std::string& what, const std::string& where) {
+  return fail(ErrorCode::kUnsupported, what, where, kInstead);
+}
+
+Status check_mixer(const model::Attention& attention, const std::string& where) {
+  if (attention.is_cross || attention.chunk_tokens || attention.indexer ||
+      attention.value_dim() != attention.head_dim)
+    return refuse("the embedded engine computes layers of plain attention only", where);
+  return {};
+}
+
+Status check_mixer(const model::Latent&, const std::string& where) {
+  return refuse("the embedded engine computes layers of plain attention only", where);
+}
+
+Status check_mixer(const model::State& state, const std::string& where) {
+  return refuse(
+      fmt::format("the embedded engine keeps no {} state, which this model has", to_string(state.kind)),
+      where);
+}
+
+Status check_mixer(const model::NoMixer&, const std::string&) {
+  return {};
+}
+
+Status check_layer(const model::Layer& layer, const std::string& where) {
+  PLIMSOLL_TRY_VOID(std::visit([&](const auto& mixer) { return check_mixer(mixer, where); }, layer.mixer));
+  for (const model::State& state : layer.side_states) PLIMSOLL_TRY_VOID(check_mixer(state, where));
+  if (layer.kv_source)
+    return refuse("the embedded engine computes no layer that reads another layer's keys and values", where);
+  if (layer.num_mixers != 1) return refuse("the embedded engine computes no layer of several mixers", where);
+  if (layer.ffn.kind != model::FfnKind::kNone && layer.ffn.activation == model::Activation::kOther)
+    return refuse("the embedded engine does not know the activation of this model",
+                  "config.json: /hidden_act");
+  return {};
+}
+
+}  // namespace
+
+Status check_embedded(const model::ModelSpec& spec) {
+  if (!spec.encoders.empty())
+    return refuse("the embedded engine runs no " + spec.encoders.front() + ", and the model has one",
+                  "config.json: /" + spec.encoders.front());
+  if (!spec.traits.empty())
+    return refuse(fmt::format("the embedded engine does not compute {}, which this model has",
+                              model::describe(spec.traits.front())),
+                  "config.json");
+  for (std::size_t i = 0; i < spec.layers.size(); ++i)
+    PLIMSOLL_TRY_VOID(check_layer(spec.layers[i], fmt::format("layer {}", i)));
+  // A weight without a role is one that the graph would leave out.
+  for (const model::Weight& weight : spec.weights)
+    if (weight.role == model::Role::kNone && weight.group != model::WeightGroup::kMtp)
+      return refuse("the embedded engine has no use for " + weight.hf_name + ", which this model has",
+                    "config.json");
+  return {};
+}
+
+}  // namespace plimsoll::memory
