@@ -50,6 +50,7 @@ memory::EmbeddedOptions memory_options(const EngineOptions& options) {
 
 bool fills_whole_blocks(const memory::EmbeddedCache& cache, std::int64_t length, int block_size) {
   for (std::size_t group = 0; group < cache.groups.size(); ++group) {
+    if (!schedule::is_per_token(cache.groups[group])) continue;
     const std::int64_t read = cache.window_of(group).value_or(length + 1) - 1;
     if (length % block_size != 0 || std::max<std::int64_t>(length - read, 0) % block_size != 0) return false;
   }
@@ -74,14 +75,18 @@ Result<ResidentKvReport> measure_resident_kv(const model::ModelSpec& spec, Compu
   Bytes seen;
   std::int64_t next_block = 0;
   for (std::size_t group = 0; group < cache.groups.size(); ++group) {
+    const bool is_state = !schedule::is_per_token(cache.groups[group]);
     const std::int64_t first = schedule::first_kept(cache.groups[group], length.value, report.block_size);
-    for (std::int64_t block = first; block < num_blocks; ++block, ++next_block)
+    const std::int64_t end = is_state ? first + 1 : num_blocks;
+    for (std::int64_t block = first; block < end; ++block, ++next_block)
       for (std::int64_t slot = 0; slot < report.block_size; ++slot)
         pool.touch(static_cast<int>(group), next_block, slot);
     const Bytes resident = pool.resident_bytes();
     const auto window = cache.window_of(group);
-    auto kind = std::ranges::find(report.kinds, window, &ResidentKv::window_tokens);
-    if (kind == report.kinds.end()) kind = report.kinds.insert(kind, ResidentKv{window, Bytes(0)});
+    auto kind = std::ranges::find_if(report.kinds, [&](const ResidentKv& one) {
+      return one.window_tokens == window && one.is_state == is_state;
+    });
+    if (kind == report.kinds.end()) kind = report.kinds.insert(kind, ResidentKv{window, is_state});
     kind->bytes += resident - seen;
     seen = resident;
   }

@@ -118,7 +118,8 @@ using EngineStats = schedule::Stats;
 /// What layers of one kind hold of a sequence.
 struct ResidentKv {
   std::optional<std::int64_t> window_tokens;  // nothing: all tokens are kept
-  Bytes bytes;
+  bool is_state = false;                      // or a state, however many
+  Bytes bytes = {};
 };
 
 /// Bytes that become resident in a pool of its own when keys and values of `length` tokens are written where

@@ -23,6 +23,8 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
       team_(team),
       block_size_(pool.block_size()) {
   for (const auto& layer : spec_.layers) {
+    if (const model::State* state = memory::state_of(layer))
+      state_stride_ = std::max(state_stride_, memory::state_widths(*state).total());
     const auto* attention = std::get_if<model::Attention>(&layer.mixer);
     if (!attention) continue;
     query_stride_ = std::max(query_stride_, std::int64_t{attention->q_heads} * attention->head_dim);
@@ -38,6 +40,8 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
   allocate(key_, workspace.key);
   allocate(value_, workspace.value);
   allocate(attended_, workspace.attention_out);
+  allocate(states_, workspace.states);
+  if (!states_.empty()) runs_.reserve(normed_.size() / static_cast<std::size_t>(spec_.hidden_size));
   allocate(gate_, workspace.gate);
   allocate(up_, workspace.up);
   if (workspace.experts.value > 0) allocate_experts();
@@ -56,7 +60,7 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
 Bytes Graph::buffer_bytes() const {
   std::size_t floats = 0;
   for (const auto* buffer : {&residual_, &normed_, &block_out_, &query_, &key_, &value_, &attended_, &gate_,
-                             &up_, &logits_, &angles_, &scores_, &scratch_})
+                             &up_, &states_, &logits_, &angles_, &scores_, &scratch_})
     floats += buffer->size();
   floats +=
       mixture_.offsets.size() + mixture_.gathered.size() + mixture_.output.size() + mixture_.scores.size();
@@ -128,7 +132,10 @@ void Graph::add_to_residual(const NormWeights& post_norm, const model::Residual&
 }
 
 void Graph::mixer_block(std::span<const Row> rows, int layer, const float* input, float* output) {
-  attention_block(rows, layer, input, output);
+  const model::Layer& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const bool is_state = std::holds_alternative<model::State>(spec.mixer);
+  if (!is_state) attention_block(rows, layer, input, output);
+  if (is_state || !spec.side_states.empty()) state_block(rows, layer, input, output, !is_state);
 }
 
 // The feed-forward reads what the mixer left; a layer may have one of the two only.
@@ -163,6 +170,7 @@ void Graph::layer_side_by_side(std::span<const Row> rows, int layer) {
 
 void Graph::forward(std::span<const Row> rows) {
   embed(rows);
+  if (!states_.empty()) find_runs(rows);
   for (int layer = 0; layer < static_cast<int>(spec_.layers.size()); ++layer)
     if (spec_.is_parallel)
       layer_side_by_side(rows, layer);

@@ -59,6 +59,27 @@ class Graph {
   void attention_block(std::span<const Row> rows, int layer, const float* input, float* output);
   void rotate_and_store(const Row& row, std::int64_t r, int layer);
   void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);
+  struct StateCall;  // what the steps of a state_block share
+  /// Rows of one sequence in a step.
+  struct Run {
+    std::size_t first = 0, count = 0;
+  };
+  void find_runs(std::span<const Row> rows);
+  /// `adds`: to what `output` holds.
+  void state_block(std::span<const Row> rows, int layer, const float* input, float* output, bool adds);
+  void project_state(const StateCall& call, const float* input, std::int64_t num_rows);
+  void multiply_pair(const StateCall& call, const StoredMatrix& first, const StoredMatrix& second,
+                     const float* input, std::int64_t at, std::int64_t num_rows);
+  void scale_state_input(const StateCall& call, std::int64_t r);
+  void convolve(const StateCall& call, std::span<const Row> rows, std::int64_t first_row, std::int64_t begin,
+                std::int64_t end);
+  void select(const StateCall& call, std::int64_t num_rows);
+  void prepare_recurrence(const StateCall& call, std::int64_t r);
+  kernels::Recurrence recurrence_of(const StateCall& call, std::int64_t r, std::int64_t i,
+                                    float* decays) const;
+  void recur(const StateCall& call, std::span<const Row> rows, std::int64_t first_row, std::int64_t begin,
+             std::int64_t end, int thread);
+  void finish_state(const StateCall& call, std::int64_t r);
   void allocate_experts();
   void feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
                     std::int64_t num_rows, float* output);
@@ -99,6 +120,7 @@ class Graph {
   std::int64_t score_stride_ = 0;  // scores of one query head over max_model_len positions
   std::int64_t scratch_stride_ = 0;
   std::int64_t angle_stride_ = 0;  // of one row
+  std::int64_t state_stride_ = 0;
 
   std::vector<float> residual_;   // [max_rows, hidden]
   std::vector<float> normed_;     // [max_rows, hidden]
@@ -111,6 +133,8 @@ class Graph {
   std::vector<float> up_;         // [max_rows, intermediate]
   std::vector<float> logits_;     // [max_logit_rows, vocab]
   std::vector<float> angles_;     // [max_rows, 2, rotary_dim/2]: cosines, sines; then those of windows
+  std::vector<float> states_;     // [max_rows, state_stride]: memory::StateWidths
+  std::vector<Run> runs_;         // of the current step
   Mixture mixture_;
   std::vector<float> scores_;   // [threads, max_model_len]
   std::vector<float> scratch_;  // [threads, kScratchRows, columns]

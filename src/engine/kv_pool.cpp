@@ -32,6 +32,20 @@ Result<KvPool> KvPool::create(const model::ModelSpec& spec, const memory::Embedd
     pool.layers_bytes_ += per_token.value * cache.block_size;
     pool.layers_.push_back(layout);
   }
+  pool.states_ = cache.states;
+  pool.state_bytes_.resize(cache.groups.size());
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    const model::State* state = memory::state_of(spec.layers[i]);
+    const auto extend = [&](const std::vector<memory::StateRows>& places, std::int64_t elements) {
+      for (const memory::StateRows& rows : places) {
+        auto& bytes = pool.state_bytes_[static_cast<std::size_t>(rows.group)];
+        bytes = std::max(bytes, rows.offset_bytes + rows.count * elements * std::int64_t{sizeof(float)});
+      }
+    };
+    if (!state) continue;
+    extend(cache.states[i].recurrent, state->state_size);
+    extend(cache.states[i].convolution, state->kernel - 1);
+  }
   const auto size = checked_product(pool.block_bytes_, num_blocks.value);
   if (!size || *size == 0)
     return fail(ErrorCode::kNo, "the KV pool has no room for a single block", "--num-gpu-blocks-override");
@@ -61,6 +75,8 @@ KvPool& KvPool::operator=(KvPool&& other) noexcept {
   std::swap(block_size_, other.block_size_);
   std::swap(num_groups_, other.num_groups_);
   std::swap(layers_, other.layers_);
+  std::swap(states_, other.states_);
+  std::swap(state_bytes_, other.state_bytes_);
   return *this;
 }
 
@@ -82,6 +98,8 @@ void KvPool::copy(std::int64_t from, std::int64_t to) const {
 }
 
 void KvPool::touch(int group, std::int64_t block, std::int64_t slot) const {
+  if (const auto bytes = state_bytes_[static_cast<std::size_t>(group)]; bytes > 0)
+    std::memset(data_ + block * block_bytes_, 0, static_cast<std::size_t>(bytes));
   for (int layer = 0; layer < static_cast<int>(layers_.size()); ++layer) {
     const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
     if (layout.group != group) continue;

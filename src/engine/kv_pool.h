@@ -44,13 +44,20 @@ class KvPool {
   std::byte* keys(std::int64_t block, int layer, int kv_head) const;
   std::byte* values(std::int64_t block, int layer, int kv_head) const;
 
+  /// Rows of a state in the block that their group has for the sequence.
+  float* state(std::int64_t block, const memory::StateRows& rows) const {
+    return reinterpret_cast<float*>(data_ + block * block_bytes_ + rows.offset_bytes);
+  }
+  /// Where a layer's state lies; empty without one.
+  const memory::StatePlace& state_place(int layer) const { return states_[static_cast<std::size_t>(layer)]; }
+
   std::span<std::byte> block(std::int64_t block) const {
     return {data_ + block * block_bytes_, static_cast<std::size_t>(block_bytes_)};
   }
   /// A whole block, whatever its group keeps in it.
   void copy(std::int64_t from, std::int64_t to) const;
-  /// Writes zeros where one token of a sequence has its keys and values, in all layers of a group. `slot`:
-  /// within the block.
+  /// Writes zeros where one token of a sequence has its keys and values, in all layers of a group, or where
+  /// its states of that group lie. `slot`: within the block.
   void touch(int group, std::int64_t block, std::int64_t slot) const;
 
   /// Bytes of the region that have pages behind them, as the kernel's page tables say (mincore).
@@ -73,6 +80,8 @@ class KvPool {
   int block_size_ = 0;
   std::size_t num_groups_ = 0;
   std::vector<LayerLayout> layers_;
+  std::vector<memory::StatePlace> states_;  // [layers]
+  std::vector<std::int64_t> state_bytes_;   // [groups]: of a block, that states fill
 };
 
 }  // namespace plimsoll::engine

@@ -9,8 +9,10 @@
 #include <string>
 
 #include "engine/quantized_weights.h"
+#include "engine/state_weights.h"
 #include "engine/weight_slots.h"
 #include "kernels/kernels.h"
+#include "memory/embedded_cache.h"
 #include "memory/memory.h"
 #include "model/declarations.h"
 #include "model/stored_weights.h"
@@ -97,6 +99,8 @@ void take_apart_qkv(const model::Attention& attention, model::FusedRows order, c
 }
 
 void take_apart(const model::ModelSpec& spec, std::size_t index, const Fused& fused, LayerWeights& layer) {
+  if (const model::State* state = memory::state_of(spec.layers[index]))
+    take_apart_state(*state, static_cast<int>(index), spec.layers.size(), layer);
   if (fused.qkv.rows > 0)
     take_apart_qkv(std::get<model::Attention>(spec.layers[index].mixer), spec.fused_qkv, fused, layer);
   if (fused.gate_up.rows == 0) return;

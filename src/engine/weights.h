@@ -41,8 +41,10 @@ struct LatentWeights {
 
 /// A mixer with a state: what its kind has, the rest is empty. model::Role says what each is.
 struct StateWeights {
-  StoredMatrix input, query_key_value, gate, step, beta, step_beta;
-  std::vector<float> input_bias;
+  StoredMatrix input, step_beta;  // as the file has them; taken apart into those below
+  StoredMatrix query_key_value;   // what is convolved in one; or LayerWeights' query, key and value
+  StoredMatrix gate, step, beta;
+  std::vector<float> input_bias;                     // in the order of memory::StateWidths
   std::vector<float> convolution, convolution_bias;  // [channels, kernel], [channels]
   std::vector<float> query_convolution, key_convolution, value_convolution;
   StoredMatrix selection, step_expansion, gate_expansion;

@@ -60,6 +60,14 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::int
   }
 }
 
+float sigmoid(float x) {
+  return 1.0F / (1.0F + std::exp(-x));
+}
+
+float softplus(float x) {
+  return x > 20.0F ? x : std::log1p(std::exp(x));  // beyond it e^x no longer adds to x
+}
+
 void soft_cap(float cap, std::int64_t n, float* x) {
   for (std::int64_t i = 0; i < n; ++i) x[i] = cap * std::tanh(x[i] / cap);
 }

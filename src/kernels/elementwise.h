@@ -25,6 +25,10 @@ void activate_gated(Activation activation, const float* gate, const float* up, s
 void layer_norm(const float* x, const float* weight, const float* bias, std::int64_t n, float eps,
                 float* out);
 
+/// 1 / (1 + e^-x), and log(1 + e^x).
+float sigmoid(float x);
+float softplus(float x);
+
 /// x[i] = cap * tanh(x[i] / cap).  [n]
 void soft_cap(float cap, std::int64_t n, float* x);
 

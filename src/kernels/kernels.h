@@ -31,6 +31,17 @@ const float* code_values(DType dtype);
 /// Weight rows that matmul widens at once; sizes its scratch.
 inline constexpr std::int64_t kScratchRows = 8;
 
+/// One token in a row of a recurrent state.
+struct Recurrence {
+  const float* key = nullptr;     // [n]
+  const float* query = nullptr;   // [n]
+  const float* decays = nullptr;  // [n]; null: `decay` for all
+  float decay = 1;
+  float value = 0;
+  float beta = 1;
+  bool is_delta = false;
+};
+
 /// One table of functions per instruction set.
 struct Kernels {
   Isa isa;
@@ -59,6 +70,12 @@ struct Kernels {
   /// out[i] += scale * x[i], [n].
   void (*add_scaled_f32)(float scale, const float* x, std::int64_t n, float* out);
   void (*add_scaled_bf16)(float scale, const std::uint16_t* x, std::int64_t n, float* out);
+
+  /// out[i] = e^(scale * x[i]), [n].
+  void (*exp_scaled)(float scale, const float* x, std::int64_t n, float* out);
+  /// row = decay * row, then row += change * key: change is the value, or (value - row . key) * beta for
+  /// delta nets. row: [n]. Returns row . query.
+  float (*recur)(const Recurrence& token, std::int64_t n, float* row);
 
   /// See rope() and softmax() below, which call the selected table.
   void (*rope)(float* x, int heads, int head_dim, int rotary_dim, bool interleaved, const float* cos,

@@ -73,6 +73,18 @@ void add_scaled_bf16(float scale, const std::uint16_t* x, std::int64_t n, float*
   for (std::int64_t i = 0; i < n; ++i) out[i] += scale * float_of_bf16(x[i]);
 }
 
+void exp_scaled(float scale, const float* x, std::int64_t n, float* out) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = std::exp(scale * x[i]);
+}
+
+float recur(const Recurrence& token, std::int64_t n, float* row) {
+  for (std::int64_t i = 0; i < n; ++i) row[i] *= token.decays ? token.decays[i] : token.decay;
+  float change = token.value;
+  if (token.is_delta) change = (token.value - dot_f32(row, token.key, n)) * token.beta;
+  add_scaled_f32(change, token.key, n, row);
+  return dot_f32(row, token.query, n);
+}
+
 void rotate_heads(float* x, int heads, int head_dim, int rotary_dim, bool interleaved, const float* cos,
                   const float* sin) {
   const int pairs = rotary_dim / 2;
@@ -101,8 +113,8 @@ void to_probabilities(float* scores, std::int64_t n) {
 
 }  // namespace
 
-const Kernels kScalarKernels{Isa::kScalar,   scalar_to_float, to_bf16,      matmul,
-                             rms_norm,       silu_mul,        dot_f32,      dot_bf16,
-                             add_scaled_f32, add_scaled_bf16, rotate_heads, to_probabilities};
+const Kernels kScalarKernels{Isa::kScalar, scalar_to_float, to_bf16,      matmul,          rms_norm,
+                             silu_mul,     dot_f32,         dot_bf16,     add_scaled_f32,  add_scaled_bf16,
+                             exp_scaled,   recur,           rotate_heads, to_probabilities};
 
 }  // namespace plimsoll::kernels

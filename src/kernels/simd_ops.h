@@ -92,6 +92,55 @@ static void simd_add_scaled_bf16(float scale, const std::uint16_t* x, std::int64
   simd_add_scaled<V, PlainBF16>(scale, x, n, out);
 }
 
+template <class V>
+static void simd_exp_scaled(float scale, const float* x, std::int64_t n, float* out) {
+  const auto factor = V::set1(scale);
+  std::int64_t i = 0;
+  for (; i + V::kLanes <= n; i += V::kLanes)
+    V::store(out + i, exponential<V>(V::mul(factor, V::load(x + i))));
+  if (i < n) V::store_first(out + i, n - i, exponential<V>(V::mul(factor, V::load_first(x + i, n - i))));
+}
+
+/// row *= decay in place, and its product with `other`.
+template <class V>
+static PLIMSOLL_INLINE float decay_and_dot(const Recurrence& token, std::int64_t n, const float* other,
+                                           float* row) {
+  auto sum = V::zero();
+  const auto decay = V::set1(token.decay);
+  std::int64_t i = 0;
+  for (; i + V::kLanes <= n; i += V::kLanes) {
+    const auto value = V::mul(V::load(row + i), token.decays ? V::load(token.decays + i) : decay);
+    V::store(row + i, value);
+    sum = V::fma(value, V::load(other + i), sum);
+  }
+  if (i < n) {
+    const auto value =
+        V::mul(V::load_first(row + i, n - i), token.decays ? V::load_first(token.decays + i, n - i) : decay);
+    V::store_first(row + i, n - i, value);
+    sum = V::fma(value, V::load_first(other + i, n - i), sum);
+  }
+  return V::sum(sum);
+}
+
+template <class V>
+static float simd_recur(const Recurrence& token, std::int64_t n, float* row) {
+  const float held = decay_and_dot<V>(token, n, token.key, row);
+  const auto change = V::set1(token.is_delta ? (token.value - held) * token.beta : token.value);
+  auto sum = V::zero();
+  std::int64_t i = 0;
+  for (; i + V::kLanes <= n; i += V::kLanes) {
+    const auto value = V::fma(change, V::load(token.key + i), V::load(row + i));
+    V::store(row + i, value);
+    sum = V::fma(value, V::load(token.query + i), sum);
+  }
+  if (i < n) {
+    const auto value = V::fma(change, V::load_first(token.key + i, n - i), V::load_first(row + i, n - i));
+    V::store_first(row + i, n - i, value);
+    sum = V::fma(value, V::load_first(token.query + i, n - i), sum);
+  }
+  return V::sum(sum);
+}
+
 /// out[i] = f(a[i], b[i]), the last few with zeros behind them.
 template <class V, class Function>
 static PLIMSOLL_INLINE void for_each_pair(const float* a, const float* b, std::int64_t n, float* out,
@@ -181,6 +230,8 @@ static constexpr Kernels simd_kernels(Isa isa) {
           simd_dot_bf16<V>,
           simd_add_scaled_f32<V>,
           simd_add_scaled_bf16<V>,
+          simd_exp_scaled<V>,
+          simd_recur<V>,
           simd_rope<V>,
           simd_softmax<V>};
 }

@@ -8,6 +8,7 @@
 
 #include "base/division.h"
 #include "memory/kv_cache.h"
+#include "schedule/cache_group.h"
 
 namespace plimsoll::memory {
 namespace {
@@ -60,9 +61,15 @@ Status check(const EmbeddedOptions& options) {
   return {};
 }
 
-Result<std::int64_t> length_of(const model::ModelSpec& spec, const EmbeddedOptions& options) {
+bool keeps_tokens(const EmbeddedCache& cache) {
+  return std::ranges::any_of(cache.groups, schedule::is_per_token);
+}
+
+Result<std::int64_t> length_of(const model::ModelSpec& spec, const EmbeddedOptions& options,
+                               const EmbeddedCache& cache) {
   const std::int64_t context = spec.context_tokens();
-  const std::int64_t length = options.max_model_len.value_or(context);
+  const std::int64_t otherwise = context == 0 && !keeps_tokens(cache) ? kLengthOfStates : context;
+  const std::int64_t length = options.max_model_len.value_or(otherwise);
   if (options.max_model_len && length < 1)
     return fail(ErrorCode::kUsage, fmt::format("requests of {} tokens were asked for", length),
                 "--max-model-len", "ask for at least 1");
@@ -84,8 +91,8 @@ Result<Division> prepare(const model::ModelSpec& spec, Bytes weights, const Embe
   PLIMSOLL_TRY_VOID(check_embedded(spec));
   const EngineRules rules = rules_for({});
   Division division{spec, options, rules, weights, available, {}, {}, 0};
-  PLIMSOLL_TRY(division.length, length_of(spec, options));
   PLIMSOLL_TRY(division.cache, lay_out_cache(spec, embedded_kv_dtype(options.compute), options.block_size));
+  PLIMSOLL_TRY(division.length, length_of(spec, options, division.cache));
   const std::int64_t block = division.cache.bytes_per_block.value;
   const auto request = checked_product(block, division.blocks_for(division.length));
   const auto demand = request ? checked_product(*request, std::max(1, options.max_num_seqs)) : std::nullopt;

@@ -31,6 +31,9 @@ DType embedded_kv_dtype(EmbeddedCompute compute);
 inline constexpr int kMaxBlockSize = 4096;
 inline constexpr int kMaxNumSeqs = 1 << 16;
 inline constexpr int kMaxNumBatchedTokens = 1 << 20;
+/// Longest request of a model that keeps states alone and declares no length: nothing grows with it, so any
+/// length would do.
+inline constexpr std::int64_t kLengthOfStates = 32'768;
 
 struct EmbeddedOptions {
   EmbeddedCompute compute = EmbeddedCompute::kAuto;
@@ -51,15 +54,27 @@ inline constexpr int kWidenedRows = 8;
 /// Sequences whose logits are computed at once; more take several passes over the output head.
 inline constexpr int kLogitRows = 64;
 
+/// What a mixer with a state computes of one row before its recurrence: parts of one buffer, in elements.
+struct StateWidths {
+  std::int64_t mixed = 0;      // what passes the convolution: q, k, v, or x (with B and C)
+  std::int64_t gate = 0;       // of the output: heads x head_dim, which the output has too
+  std::int64_t step = 0;       // time steps or decays
+  std::int64_t strength = 0;   // delta nets: beta; Mamba 2: decays
+  std::int64_t selection = 0;  // Mamba 1: step, B and C
+  std::int64_t total() const { return mixed + gate + step + strength + selection; }
+};
+StateWidths state_widths(const model::State& state);
+
 /// The engine's buffers, all f32. T = max_num_batched_tokens; widths are the largest over all layers.
 struct Workspace {
   Bytes residual;       // [T, hidden]
   Bytes normed;         // [T, hidden]
-  Bytes attention_out;  // [T, max(hidden, q_heads * head_dim)]
+  Bytes attention_out;  // [T, max(hidden, q_heads * head_dim, heads * head_dim of states)]
   Bytes down_out;       // [T, hidden]; also the output projection of attention
   Bytes query;          // [T, q_heads * head_dim]
   Bytes key;            // [T, kv_heads * head_dim]
   Bytes value;          // [T, kv_heads * head_dim]
+  Bytes states;         // [T, max(StateWidths::total(), hidden)]; nothing without states
   Bytes gate;           // [T, intermediate]; nothing without gates
   Bytes up;             // [T, intermediate]
   Bytes rope_angles;    // [T, rotary_dim]: cosines and sines, of each of the model's ropes

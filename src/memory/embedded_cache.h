@@ -17,6 +17,22 @@
 
 namespace plimsoll::memory {
 
+/// Consecutive rows of a state that lie in one block, in f32.
+struct StateRows {
+  int group = 0;
+  std::int64_t offset_bytes = 0;  // from the start of the group's block
+  std::int64_t first = 0, count = 0;
+};
+
+/// Where a layer's state lies.
+struct StatePlace {
+  std::vector<StateRows> recurrent;    // of State::rows() rows [state_size]
+  std::vector<StateRows> convolution;  // of State::channels() rows [kernel - 1], oldest input first
+};
+
+/// The one state that a layer keeps, as its mixer or beside it; null without.
+const model::State* state_of(const model::Layer& layer);
+
 struct EmbeddedCache {
   /// Where a layer's part of a block lies.
   struct Place {
@@ -26,9 +42,11 @@ struct EmbeddedCache {
   int block_size = 0;
   DType dtype = DType::kBF16;
   std::vector<schedule::CacheGroup> groups;
-  std::vector<Place> places;  // [layers]
-  Bytes bytes_per_token;      // of all layers, before any window has slid
-  Bytes bytes_per_block;      // of the largest group; in the others a part may stay unused
+  std::vector<Place> places;       // [layers]; group -1 for layers that store nothing per token
+  std::vector<StatePlace> states;  // [layers]
+  Bytes state_bytes;               // of a sequence, in all layers
+  Bytes bytes_per_token;           // of all layers, before any window has slid
+  Bytes bytes_per_block;           // of the largest group; in the others a part may stay unused
 
   bool is_growing() const;  // some group keeps all tokens
   /// The most blocks that a sequence holds at once until it is `tokens` long, computed in steps of at most
@@ -39,8 +57,9 @@ struct EmbeddedCache {
   std::optional<std::int64_t> window_of(std::size_t group) const;
 };
 
-/// Errors: those of kv_layer_bytes_per_token; kUnsupported when no layer keeps anything; kUsage when a block
-/// does not fit 63 bits.
+/// States fill blocks one after the other, each row whole; a block of theirs is a group of its own.
+/// Errors: those of kv_layer_bytes_per_token; kUnsupported when no layer keeps anything; kUsage when a block,
+/// kMalformed when a state does not fit 63 bits.
 Result<EmbeddedCache> lay_out_cache(const model::ModelSpec& spec, DType dtype, int block_size);
 
 }  // namespace plimsoll::memory

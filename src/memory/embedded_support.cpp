@@ -5,6 +5,7 @@
 #include <string>
 
 #include "memory/embedded.h"
+#include "memory/embedded_cache.h"
 
 namespace plimsoll::memory {
 namespace {
@@ -27,9 +28,24 @@ Status check_mixer(const model::Latent&, const std::string& where) {
 }
 
 Status check_mixer(const model::State& state, const std::string& where) {
-  return refuse(
-      fmt::format("the embedded engine keeps no {} state, which this model has", to_string(state.kind)),
-      where);
+  using Kind = model::StateKind;
+  if (state.kind == Kind::kLinear || state.kind == Kind::kShortConv || state.kind == Kind::kIndexRing ||
+      state.state_size < 1 || state.is_copied)
+    return refuse(
+        fmt::format("the embedded engine keeps no {} state, which this model has", to_string(state.kind)),
+        where);
+  const bool is_by_heads = state.kind != Kind::kMamba;
+  const bool is_sound = !is_by_heads || (state.heads > 0 && state.head_dim > 0 &&
+                                         std::int64_t{state.heads} * state.head_dim == state.rows());
+  const bool has_groups =
+      state.kind != Kind::kMamba2 || (state.groups > 0 && state.heads % state.groups == 0);
+  const bool has_keys = state.kind == Kind::kMamba || state.kind == Kind::kMamba2 ||
+                        (state.key_heads > 0 && state.heads % state.key_heads == 0);
+  if (!is_sound || !has_groups || !has_keys || state.norm_groups < 1 || state.rows() % state.norm_groups != 0)
+    return refuse("the heads of a state do not share its keys or channels evenly", where);
+  if (state.kind != Kind::kLightning && state.kernel < 2)
+    return refuse("the embedded engine computes no state without a convolution", where);
+  return {};
 }
 
 Status check_mixer(const model::NoMixer&, const std::string&) {
@@ -38,7 +54,12 @@ Status check_mixer(const model::NoMixer&, const std::string&) {
 
 Status check_layer(const model::Layer& layer, const std::string& where) {
   PLIMSOLL_TRY_VOID(std::visit([&](const auto& mixer) { return check_mixer(mixer, where); }, layer.mixer));
+  if (layer.side_states.size() > 1 ||
+      (!layer.side_states.empty() && !std::holds_alternative<model::Attention>(layer.mixer)))
+    return refuse("the embedded engine computes one state beside an attention, not more", where);
   for (const model::State& state : layer.side_states) PLIMSOLL_TRY_VOID(check_mixer(state, where));
+  if (state_of(layer) && layer.ffn.activation != model::Activation::kSilu)
+    return refuse("the embedded engine computes states behind SiLU only", "config.json: /hidden_act");
   if (layer.kv_source)
     return refuse("the embedded engine computes no layer that reads another layer's keys and values", where);
   if (layer.num_mixers != 1) return refuse("the embedded engine computes no layer of several mixers", where);

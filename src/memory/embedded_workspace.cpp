@@ -12,6 +12,7 @@ namespace {
 /// Largest widths over all layers.
 struct Widths {
   std::int64_t hidden = 0, query = 0, key_value = 0, intermediate = 0, gate = 0, mixture = 0, experts = 0;
+  std::int64_t state = 0, state_out = 0;
 };
 
 Widths widths_of(const model::ModelSpec& spec) {
@@ -22,7 +23,15 @@ Widths widths_of(const model::ModelSpec& spec) {
       widths.query = std::max(widths.query, std::int64_t{attention->q_heads} * attention->head_dim);
       widths.key_value = std::max(widths.key_value, std::int64_t{attention->kv_heads} * attention->head_dim);
     }
+    if (const model::State* state = state_of(layer)) {
+      const StateWidths parts = state_widths(*state);
+      widths.state = std::max({widths.state, parts.total(), widths.hidden});
+      // Also what passes between two matrices, and a row of decays.
+      widths.state_out =
+          std::max({widths.state_out, parts.gate, parts.selection, std::int64_t{state->state_size}});
+    }
     const model::Ffn& ffn = layer.ffn;
+    if (ffn.kind == model::FfnKind::kNone) continue;
     const bool is_dense = ffn.kind == model::FfnKind::kDense;
     const std::int64_t inner = is_dense
                                    ? ffn.intermediate_size
@@ -56,9 +65,37 @@ class FloatRows {
 
 }  // namespace
 
+StateWidths state_widths(const model::State& state) {
+  using Kind = model::StateKind;
+  const std::int64_t inner = state.rows(), heads = state.heads;
+  StateWidths widths{.mixed = state.channels(), .gate = inner};
+  switch (state.kind) {
+    case Kind::kMamba:
+      widths.step = inner;
+      widths.selection = state.time_rank + 2 * std::int64_t{state.state_size};
+      break;
+    case Kind::kMamba2:
+    case Kind::kGatedDeltaNet:
+      widths.step = widths.strength = heads;
+      break;
+    case Kind::kKda:
+      widths.step = inner;
+      widths.strength = heads;
+      break;
+    case Kind::kLightning:
+      widths.mixed = 3 * inner;
+      break;
+    case Kind::kLinear:
+    case Kind::kShortConv:
+    case Kind::kIndexRing:
+      break;
+  }
+  return widths;
+}
+
 Bytes Workspace::activation() const {
-  return residual + normed + attention_out + down_out + query + key + value + gate + up + rope_angles +
-         experts;
+  return states + residual + normed + attention_out + down_out + query + key + value + gate + up +
+         rope_angles + experts;
 }
 
 Bytes Workspace::total() const {
@@ -76,7 +113,8 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   Workspace space;
   space.residual = rows.of(tokens, widths.hidden);
   space.normed = rows.of(tokens, widths.hidden);
-  space.attention_out = rows.of(tokens, std::max(widths.hidden, widths.query));
+  space.attention_out = rows.of(tokens, std::max({widths.hidden, widths.query, widths.state_out}));
+  space.states = rows.of(tokens, widths.state);
   space.down_out = rows.of(tokens, widths.hidden);
   space.query = rows.of(tokens, widths.query);
   space.key = rows.of(tokens, widths.key_value);
@@ -88,7 +126,7 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
       tokens, std::int64_t{spec.rope.rotary_dim} + (spec.window_rope ? spec.window_rope->rotary_dim : 0));
   space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);
   space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows,
-                              std::max({widths.hidden, widths.intermediate, widths.query}));
+                              std::max({widths.hidden, widths.intermediate, widths.query, widths.state_out}));
   space.attention_scores = rows.of(options.threads, length);
   if (!rows.is_sound())
     return fail(ErrorCode::kMalformed, "the engine's buffers for this model would not fit 63 bits",

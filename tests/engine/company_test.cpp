@@ -25,7 +25,7 @@ std::vector<TokenId> prompt_of(int index) {
 EngineOptions options_of(ComputeMode mode) {
   EngineOptions options = small_options(mode);
   options.max_num_seqs = kPrompts;
-  options.num_blocks = 2000;
+  options.num_blocks = 20'000;
   return options;
 }
 
@@ -100,7 +100,9 @@ TEST_P(Company, PreemptionChangesNoBit) {
     const auto engine = load_model(model(), options);
     ASSERT_TRUE(engine);
     const auto together = run_together(*engine, kRequests, kTokens);
-    EXPECT_GT(engine->stats().preemptions, 0);
+    // What a sequence holds of these is its states, from its first token on: the others wait.
+    const bool hardly_grows = GetParam() == "mamba2" || GetParam() == "nemotron_h";
+    if (!hardly_grows) EXPECT_GT(engine->stats().preemptions, 0);
     for (std::size_t i = 0; i < together.size(); ++i) expect_equal(together[i], alone[i]);
   }
 }
@@ -183,8 +185,9 @@ TEST_P(Company, PromptRowsAreCompleteWhateverIsCached) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Company,
-                         ::testing::ValuesIn(testing::present(
-                             "models", {"llama_plain", "qwen2_sliding", "gemma2", "gemma3_text", "mixtral"})),
+                         ::testing::ValuesIn(testing::present("models", {"llama_plain", "qwen2_sliding",
+                                                                         "gemma2", "gemma3_text", "mixtral",
+                                                                         "mamba2", "jamba", "nemotron_h"})),
                          [](const auto& test) { return test.param; });
 
 TEST(WindowedCache, ALongSequenceHoldsNoMoreThanItsWindow) {

@@ -45,10 +45,17 @@ EngineOptions options_for(const std::string& folder, std::int64_t length) {
   const auto spec = artifact ? model::read_spec(**artifact) : fail(artifact.error());
   EXPECT_TRUE(spec) << folder;
   if (!spec) return options;
-  options.max_model_len = std::min(*options.max_model_len, spec->context_tokens());
+  if (spec->context_tokens() > 0)
+    options.max_model_len = std::min(*options.max_model_len, spec->context_tokens());
   if (spec->rope.kind == model::RopeKind::kLongrope && length <= spec->rope.original_context_tokens)
     options.max_model_len = spec->rope.original_context_tokens;
   return options;
+}
+
+// transformers' step by step decode of these differs from its own full forward pass (by 0.2 and 0.008), which
+// is what the engine is held to.
+bool has_sound_steps(const std::string& model) {
+  return model != "nemotron_h" && model != "minimax";
 }
 
 class GoldenModel : public ::testing::TestWithParam<std::string> {};
@@ -72,7 +79,7 @@ TEST_P(GoldenModel, LogitsAndGreedyTokensMatchTransformers) {
     ASSERT_EQ(run.step_logits.size(), 48u);
     EXPECT_LT(largest_difference(run.step_logits[0], logits.at(prompt + ".last").values), kTolerance);
     EXPECT_LT(largest_difference(run.prompt_logits.back(), logits.at(prompt + ".last").values), kTolerance);
-    if (prompt == "p2") {
+    if (prompt == "p2" && has_sound_steps(GetParam())) {
       EXPECT_LT(largest_difference(run.step_logits[47], logits.at("p2.greedy_last").values), kTolerance);
     }
     if (prompt != "p1") continue;
@@ -127,7 +134,16 @@ std::vector<std::string> models() {
                                            "qwen3_moe",
                                            "qwen3_moe_f32",
                                            "glm4_moe",
-                                           "minimax_m2"});
+                                           "minimax_m2",
+                                           "mamba2",
+                                           "nemotron_h",
+                                           "falcon_h1",
+                                           "jamba",
+                                           "minimax",
+                                           "kimi_linear",
+                                           "qwen3_next",
+                                           "qwen3_5_text",
+                                           "qwen3_5_moe_text"});
   std::erase_if(names, [](const std::string& name) {
     const std::string folder = testing::golden_path("models/" + name);
     return !std::filesystem::exists(folder + "/model.safetensors") &&

@@ -159,6 +159,8 @@ TEST_P(PrefixFile, OtherAnglesAreAnotherIdentity) {
                                     .dtype = DType::kF32,
                                     .groups = {},
                                     .places = {},
+                                    .states = {},
+                                    .state_bytes = {},
                                     .bytes_per_token = Bytes(1),
                                     .bytes_per_block = Bytes(16)};
   RopeTables ropes{{{1.0F, 0.5F}, 1.0F}, {}};

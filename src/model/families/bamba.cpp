@@ -2,8 +2,11 @@
 // Mamba 2 among attention: Bamba (one or the other), Falcon-H1 (both in every layer), Granite 4 (one or the
 // other, with a mixture of experts). Source: transformers' BambaConfig, FalconH1Config,
 // GraniteMoeHybridConfig.
+#include <fmt/format.h>
+
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "model/families/families.h"
 #include "model/families/renames.h"
@@ -65,6 +68,42 @@ Ffn read_granite_ffn(KeyReader& keys, const Ffn& dense) {
   return ffn;
 }
 
+/// Factors of a list of `count`; ones where it is absent.
+std::vector<double> read_factors(KeyReader& keys, std::string_view key, std::size_t count) {
+  std::vector<double> factors = keys.numbers(key, count);
+  if (!factors.empty() && factors.size() != count)
+    keys.add_error(ErrorCode::kMalformed, key,
+                   fmt::format("reading the model: {} is not a list of {} numbers", key, count));
+  factors.resize(count, 1.0);
+  return factors;
+}
+
+// Multipliers of what goes into the blocks are taken to where they have the same effect; beside a bias there
+// is no such place.
+void read_falcon_scales(KeyReader& keys, const Mamba& mamba, ModelSpec& spec) {
+  const auto factor = [&](std::string_view key) { return keys.positive(key, 1.0); };
+  spec.embedding_scale = factor("embedding_multiplier");
+  spec.logits_scale = factor("lm_head_multiplier");
+  const double in = factor("attention_in_multiplier"), out = factor("attention_out_multiplier");
+  const double key = factor("key_multiplier");
+  const double state_in = factor("ssm_in_multiplier"), state_out = factor("ssm_out_multiplier");
+  const auto parts = read_factors(keys, "ssm_multipliers", 5);
+  const auto ffn = read_factors(keys, "mlp_multipliers", 2);
+  for (Layer& layer : spec.layers) {
+    auto& attention = std::get<Attention>(layer.mixer);
+    if ((attention.has_qkv_bias && (in != 1.0 || key != 1.0)) || (attention.has_output_bias && in != 1.0) ||
+        (mamba.has_bias && state_in != 1.0))
+      add_trait(spec, Trait::kOwnScales);
+    attention.scale *= in * in * key;
+    attention.output_scale = in * out;
+    State& state = layer.side_states.front();
+    for (std::size_t i = 0; i < parts.size(); ++i) state.input_scales[i] = state_in * parts[i];
+    state.output_scale = state_out;
+    layer.ffn.gate_scale = ffn[0];
+    layer.ffn.output_scale = ffn[1];
+  }
+}
+
 }  // namespace
 
 ModelSpec bamba_from_config(KeyReader& keys) {
@@ -75,7 +114,6 @@ ModelSpec bamba_from_config(KeyReader& keys) {
   const auto attends = keys.named_layers("attn_layer_indices", spec.layers.size());
   for (std::size_t i = 0; i < spec.layers.size(); ++i)
     if (!attends[i]) spec.layers[i].mixer = state_of(mamba);
-  add_trait(spec, Trait::kUnknown);
   write_decoder(spec, style_of(mamba));
   rename_weights(spec, {{".mlp.", ".feed_forward."},
                         {".post_attention_layernorm.", ".pre_ff_layernorm."},
@@ -92,9 +130,9 @@ ModelSpec falcon_h1_from_config(KeyReader& keys) {
   mamba.has_output_bias = keys.flag("projectors_bias", false);
   read_attention_bias(keys, spec);
   set_ffn_bias(keys, spec);
+  mamba.norms_before_gate = mamba.has_gated_norm && keys.flag("mamba_norm_before_gate", true);
   for (Layer& layer : spec.layers) layer.side_states.push_back(state_of(mamba));
-  add_trait(spec, Trait::kOwnScales);
-  add_trait(spec, Trait::kOwnAttention);
+  read_falcon_scales(keys, mamba, spec);
   write_decoder(spec, style_of(mamba));
   rename_weights(spec, {{".mlp.", ".feed_forward."},
                         {".post_attention_layernorm.", ".pre_ff_layernorm."},

@@ -39,6 +39,7 @@ ModelSpec qwen3_5_from_config(KeyReader& keys);
 ModelSpec qwen3_5_moe_from_config(KeyReader& keys);
 ModelSpec qwen4_exp_from_config(KeyReader& keys);
 ModelSpec mamba_from_config(KeyReader& keys);
+ModelSpec falcon_mamba_from_config(KeyReader& keys);
 ModelSpec mamba2_from_config(KeyReader& keys);
 ModelSpec bamba_from_config(KeyReader& keys);
 ModelSpec falcon_h1_from_config(KeyReader& keys);

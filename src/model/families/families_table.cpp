@@ -21,7 +21,7 @@ constexpr std::array kFamilies = {
     Family{"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", "", qwen3_5_moe_from_config, nullptr},
     Family{"Qwen4ExpForCausalLM", "qwen4_exp_text", "", qwen4_exp_from_config, nullptr},
     Family{"MambaForCausalLM", "mamba", "", mamba_from_config, nullptr},
-    Family{"FalconMambaForCausalLM", "falcon_mamba", "", mamba_from_config, nullptr},
+    Family{"FalconMambaForCausalLM", "falcon_mamba", "", falcon_mamba_from_config, nullptr},
     Family{"Mamba2ForCausalLM", "mamba2", "", mamba2_from_config, nullptr},
     Family{"BambaForCausalLM", "bamba", "", bamba_from_config, nullptr},
     Family{"FalconH1ForCausalLM", "falcon_h1", "", falcon_h1_from_config, nullptr},

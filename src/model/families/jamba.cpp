@@ -35,7 +35,6 @@ ModelSpec jamba_from_config(KeyReader& keys) {
     if (i % expert_period == expert_offset && moe.experts > 1) spec.layers[i].ffn = moe;
   }
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.uses_rope = false; });
-  add_trait(spec, Trait::kUnknown);
   write_decoder(spec,
                 {.moe = {.router = "mlp.router"}, .extras = [&](SpecWriter& writer, const Layer& layer, int) {
                    if (std::holds_alternative<State>(layer.mixer)) write_mamba(writer, mamba, "mamba.");

@@ -25,37 +25,73 @@ State state_of(const Kda& kda) {
           .recurrent_elements = kda.inner() * kda.head_dim,
           .convolution_elements = 3 * kda.inner() * (kda.kernel - 1),
           .kernel = static_cast<int>(kda.kernel),
-          .recurrent_dtype = DType::kF32};  // engines keep it so whatever the model is in
+          .recurrent_dtype = DType::kF32,  // engines keep it so whatever the model is in
+          .head_dim = static_cast<int>(kda.head_dim),
+          .state_size = static_cast<int>(kda.head_dim),
+          .key_heads = static_cast<int>(kda.heads),
+          .norms_before_gate = true,
+          .norm_groups = static_cast<int>(kda.heads)};
 }
 
-void write_gate(SpecWriter& writer, const Kda& kda, const std::string& name, bool is_full) {
+// A full matrix, or a pair of narrow ones.
+void write_gate(SpecWriter& writer, const Kda& kda, const std::string& name, Role role, Role expansion) {
   const std::int64_t width = writer.width();
-  if (is_full) return writer.linear(Group::kState, "self_attn." + name + "_proj", kda.inner(), width);
-  writer.linear(Group::kState, "self_attn." + name + "_a_proj", kda.head_dim, width);
-  writer.linear(Group::kState, "self_attn." + name + "_b_proj", kda.inner(), kda.head_dim);
+  if (kda.has_full_gates) return writer.linear_as(role, "self_attn." + name + "_proj", kda.inner(), width);
+  writer.linear_as(role, "self_attn." + name + "_a_proj", kda.head_dim, width);
+  writer.linear_as(expansion, "self_attn." + name + "_b_proj", kda.inner(), kda.head_dim);
 }
 
 void write_kda(SpecWriter& writer, const Kda& kda) {
+  struct Part {
+    const char* name;
+    Role matrix, convolution;
+  };
   const std::int64_t width = writer.width(), inner = kda.inner();
-  for (const char* name : {"q", "k", "v"}) {
-    const std::string at = std::string("self_attn.") + name;
-    writer.linear(Group::kState, at + "_proj", inner, width);
-    writer.add(Group::kState, at + "_conv1d.weight", {inner, 1, kda.kernel});
+  for (const Part& part : {Part{"q", Role::kQuery, Role::kStateQueryConvolution},
+                           Part{"k", Role::kKey, Role::kStateKeyConvolution},
+                           Part{"v", Role::kValue, Role::kStateValueConvolution}}) {
+    const std::string at = std::string("self_attn.") + part.name;
+    writer.linear_as(part.matrix, at + "_proj", inner, width);
+    writer.role_as(part.convolution, at + "_conv1d.weight", {inner, 1, kda.kernel});
   }
-  write_gate(writer, kda, "f", kda.has_full_gates);
-  write_gate(writer, kda, "g", kda.has_full_gates);
-  writer.linear(Group::kState, "self_attn.b_proj", kda.heads, width);
-  writer.add(Group::kState, "self_attn.A_log",
-             kda.has_full_gates ? std::vector{kda.heads} : std::vector<std::int64_t>{1, 1, kda.heads, 1});
-  writer.add(Group::kState, "self_attn.dt_bias", {inner});
-  writer.add(Group::kState, "self_attn.o_norm.weight", {kda.head_dim});
-  writer.linear(Group::kState, "self_attn.o_proj", width, inner);
+  write_gate(writer, kda, "f", Role::kStateStep, Role::kStateStepExpansion);
+  write_gate(writer, kda, "g", Role::kStateGate, Role::kStateGateExpansion);
+  writer.linear_as(Role::kStateBeta, "self_attn.b_proj", kda.heads, width);
+  writer.role_as(Role::kStateDecay, "self_attn.A_log",
+                 kda.has_full_gates ? std::vector{kda.heads} : std::vector<std::int64_t>{1, 1, kda.heads, 1});
+  writer.role_as(Role::kStateStepBias, "self_attn.dt_bias", {inner});
+  writer.role_as(Role::kStateNorm, "self_attn.o_norm.weight", {kda.head_dim});
+  writer.linear_as(Role::kStateOutput, "self_attn.o_proj", width, inner);
+}
+
+// Mixtures stand under a name of their own, dense layers under mlp; experts have Mixtral's names.
+void rename_mixtures(ModelSpec& spec) {
+  const auto replace = [](std::string& name, std::string_view from, std::string_view to) {
+    if (const auto at = name.find(from); at != std::string::npos) name.replace(at, from.size(), to);
+  };
+  for (Weight& weight : spec.weights) {
+    if (weight.group != Group::kRouter && weight.group != Group::kExperts &&
+        weight.group != Group::kSharedExperts)
+      continue;
+    replace(weight.hf_name, ".mlp.", ".block_sparse_moe.");
+    if (weight.group != Group::kExperts) continue;
+    replace(weight.hf_name, ".gate_proj.", ".w1.");
+    replace(weight.hf_name, ".down_proj.", ".w2.");
+    replace(weight.hf_name, ".up_proj.", ".w3.");
+  }
 }
 
 Latent read_kimi_latent(KeyReader& keys, const ModelSpec& spec) {
   Latent latent = read_latent(keys, std::get<Attention>(spec.layers.front().mixer).q_heads);
   if (!keys.has("q_lora_rank")) latent.q_lora_rank = 0;
   return latent;
+}
+
+// The grouped router under Kimi's names for its figures.
+Router read_kimi_router(KeyReader& keys) {
+  Router router = read_grouped_router(keys, 1.0);
+  router.is_normalized = keys.flag("moe_renormalize", router.is_normalized);
+  return router;
 }
 
 // Layers that the dense prefix leaves get the mixture; so do those that a list calls sparse.
@@ -98,19 +134,23 @@ ModelSpec kimi_linear_from_config(KeyReader& keys) {
       if (is_listed ? !attends[i] : i == 0 || i % 4 != 0) spec.layers[i].mixer = state_of(kda);
   }
   keys.take_error(linear);
-  set_mixtures(keys, read_moe(keys, spec.layers.front().ffn, {256, 8, 1024, 1}), 1, spec);
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {256, 8, 1024, 1});
+  moe.router = read_kimi_router(keys);
+  set_mixtures(keys, moe, 1, spec);
   spec.rope.rotary_dim = 0;
-  add_trait(spec, Trait::kUnknown);
   write_decoder(spec, {.moe = {.score_bias = "mlp.gate.e_score_correction_bias"},
                        .latent = read_latent_bias(keys),
                        .extras = [&](SpecWriter& writer, const Layer& layer, int) {
                          if (std::holds_alternative<State>(layer.mixer)) write_kda(writer, kda);
                        }});
+  rename_mixtures(spec);
+  spec.has_file_names = true;
   // Kimi K3's experts work in a narrower space and its layers mix what blocks before them left: which weights
   // that takes is not public.
   if (keys.has("routed_expert_hidden_size") || keys.has("attn_res_block_size")) {
     spec.weights.clear();
-    spec.has_all_weights = false;
+    spec.has_all_weights = spec.has_file_names = false;
+    add_trait(spec, Trait::kOwnFfn);
   }
   return spec;
 }

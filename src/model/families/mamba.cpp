@@ -16,11 +16,12 @@ ModelSpec finish(ModelSpec spec, const Mamba& mamba) {
   spec.rope.rotary_dim = 0;
   Layer layer{state_of(mamba), {}};
   layer.ffn.kind = FfnKind::kNone;
+  layer.ffn.activation = spec.layers.front().ffn.activation;  // behind the convolution
   spec.layers.assign(spec.layers.size(), layer);
-  add_trait(spec, Trait::kUnknown);
   write_decoder(
       spec, {.extras = [&](SpecWriter& writer, const Layer&, int) { write_mamba(writer, mamba, "mixer."); },
-             .norms = [](SpecWriter& writer, const Layer&, int) { writer.norm("norm", writer.width()); }});
+             .norms = [](SpecWriter& writer, const Layer&,
+                         int) { writer.norm_as(Role::kAttentionNorm, "norm", writer.width()); }});
   rename_weights(spec, {{"model.layers.", "backbone.layers."},
                         {"model.embed_tokens.", "backbone.embeddings."},
                         {"model.norm.", "backbone.norm_f."}});
@@ -60,6 +61,12 @@ ModelSpec mamba_from_config(KeyReader& keys) {
   return finish(std::move(spec), mamba);
 }
 
+ModelSpec falcon_mamba_from_config(KeyReader& keys) {
+  ModelSpec spec = mamba_from_config(keys);
+  add_trait(spec, Trait::kUnknown);  // step, B and C are normalized without weights
+  return spec;
+}
+
 ModelSpec mamba2_from_config(KeyReader& keys) {
   DecoderDefaults defaults = defaults_of(4096, 64, 32'768, false);
   defaults.q_heads = 128;
@@ -69,6 +76,7 @@ ModelSpec mamba2_from_config(KeyReader& keys) {
   mamba.states = keys.integer("state_size", 1, kMaxWidth, 128);
   mamba.heads = keys.count("num_heads", kMaxHeads, 128);
   mamba.groups = keys.count("n_groups", kMaxHeads, 8);
+  read_step_limit(keys, mamba);
   return finish(std::move(spec), mamba);
 }
 

@@ -37,10 +37,10 @@ void rename_experts(ModelSpec& spec) {
 
 void write_lightning(SpecWriter& writer, const Attention& attention) {
   const std::int64_t inner = std::int64_t{attention.q_heads} * attention.head_dim, width = writer.width();
-  writer.linear(Group::kState, "self_attn.qkv_proj", 3 * inner, width);
-  writer.linear(Group::kState, "self_attn.output_gate", inner, width);
-  writer.add(Group::kState, "self_attn.norm.weight", {inner});
-  writer.linear(Group::kState, "self_attn.out_proj", width, inner);
+  writer.linear_as(Role::kStateQueryKeyValue, "self_attn.qkv_proj", 3 * inner, width);
+  writer.linear_as(Role::kStateGate, "self_attn.output_gate", inner, width);
+  writer.role_as(Role::kStateNorm, "self_attn.norm.weight", {inner});
+  writer.linear_as(Role::kStateOutput, "self_attn.out_proj", width, inner);
 }
 
 // Which layers are full: layer_types, attn_type_list of zeros and ones, or every second.
@@ -104,15 +104,29 @@ ModelSpec minimax_from_config(KeyReader& keys) {
   const auto attention = std::get<Attention>(spec.layers.front().mixer);
   const Ffn dense = spec.layers.front().ffn;
   Ffn moe = read_moe(keys, dense, {8, 2, dense.intermediate_size});
+  moe.router.is_normalized = true;
   for (Layer& layer : spec.layers) layer.ffn = moe;
   set_lightning_layers(
       keys,
       {.kind = StateKind::kLightning,
        .heads = attention.q_heads,
-       .recurrent_elements = std::int64_t{attention.q_heads} * attention.head_dim * attention.head_dim},
+       .recurrent_elements = std::int64_t{attention.q_heads} * attention.head_dim * attention.head_dim,
+       .head_dim = attention.head_dim,
+       .state_size = attention.head_dim,
+       .key_heads = attention.q_heads,
+       .norms_before_gate = true},
       spec);
-  add_trait(spec, Trait::kOwnScales);
-  add_trait(spec, Trait::kUnknown);
+  spec.residual_is_normed = true;
+  const auto factors = [&](std::string_view kept, std::string_view added) {
+    return Residual{keys.positive(kept, 1.0), keys.positive(added, 1.0)};
+  };
+  const Residual full = factors("full_attn_alpha_factor", "full_attn_beta_factor");
+  const Residual linear = factors("linear_attn_alpha_factor", "linear_attn_beta_factor");
+  const Residual ffn = factors("mlp_alpha_factor", "mlp_beta_factor");
+  for (Layer& layer : spec.layers) {
+    layer.mixer_residual = std::holds_alternative<State>(layer.mixer) ? linear : full;
+    layer.ffn_residual = ffn;
+  }
   write_decoder(spec, {.extras = [&](SpecWriter& writer, const Layer& layer, int) {
                   if (std::holds_alternative<State>(layer.mixer)) write_lightning(writer, attention);
                 }});

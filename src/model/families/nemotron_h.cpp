@@ -62,29 +62,38 @@ std::vector<Layer> read_blocks(KeyReader& keys, const Nemotron& model, std::stri
   return layers;
 }
 
+// What works in a narrower space has no role: an engine refuses it.
 void write_moe_block(SpecWriter& writer, const Nemotron& model) {
   const Ffn& moe = model.moe;
   const std::int64_t width = writer.width(), inner = moe.expert_intermediate_size;
   const std::int64_t input = model.latent > 0 ? model.latent : width;
-  writer.add(Group::kRouter, "mixer.gate.weight", {moe.experts, width});
-  writer.add(Group::kRouter, "mixer.gate.e_score_correction_bias", {moe.experts}).is_parameter = false;
+  writer.role_as(Role::kRouter, "mixer.gate.weight", {moe.experts, width});
+  writer.role_as(Role::kScoreBias, "mixer.gate.e_score_correction_bias", {moe.experts}).is_parameter = false;
   if (model.latent > 0) {
     writer.linear(Group::kFfn, "mixer.fc1_latent_proj", input, width, moe.has_bias);
     writer.linear(Group::kFfn, "mixer.fc2_latent_proj", width, input, moe.has_bias);
   }
-  writer.linears(Group::kExperts, "mixer.experts.{}.up_proj", inner, input, moe.experts);
-  writer.linears(Group::kExperts, "mixer.experts.{}.down_proj", input, inner, moe.experts);
-  write_gated(writer, Group::kSharedExperts, "mixer.shared_experts.", moe.shared_intermediate_size, false,
-              moe.has_bias);
+  writer.experts_as(Role::kExpertUp, "mixer.experts.{}.up_proj", inner, input, moe.experts);
+  writer.experts_as(Role::kExpertDown, "mixer.experts.{}.down_proj", input, inner, moe.experts);
+  if (moe.has_bias)
+    return write_gated(writer, Group::kSharedExperts, "mixer.shared_experts.", moe.shared_intermediate_size,
+                       false, true);
+  writer.linear_as(Role::kSharedUp, "mixer.shared_experts.up_proj", moe.shared_intermediate_size, width);
+  writer.linear_as(Role::kSharedDown, "mixer.shared_experts.down_proj", width, moe.shared_intermediate_size);
 }
 
 void write_block(SpecWriter& writer, const Nemotron& model, const Layer& layer) {
-  writer.norm("norm", writer.width());
+  const bool has_mixer = !std::holds_alternative<NoMixer>(layer.mixer);
+  writer.norm_as(has_mixer ? Role::kAttentionNorm : Role::kFfnNorm, "norm", writer.width());
   if (std::holds_alternative<State>(layer.mixer)) return write_mamba(writer, model.mamba, "mixer.");
   if (const auto* attention = std::get_if<Attention>(&layer.mixer))
     return write_attention(writer, *attention);
   if (layer.ffn.kind == FfnKind::kMoe) return write_moe_block(writer, model);
-  write_gated(writer, Group::kFfn, "mixer.", layer.ffn.intermediate_size, false, layer.ffn.has_bias);
+  const std::int64_t inner = layer.ffn.intermediate_size;
+  writer.linear_as(Role::kUp, "mixer.up_proj", inner, writer.width(),
+                   role_if(layer.ffn.has_bias, Role::kUpBias));
+  writer.linear_as(Role::kDown, "mixer.down_proj", writer.width(), inner,
+                   role_if(layer.ffn.has_bias, Role::kDownBias));
 }
 
 // As many times over: norms and a projection in front of the blocks of mtp_layers_block_type, a norm behind.
@@ -118,6 +127,7 @@ void read_ffns(KeyReader& keys, Nemotron& model) {
   model.dense.has_bias = keys.flag("mlp_bias", false);
   model.moe = read_moe(keys, model.dense, {8, 2, 7688, 1});
   model.moe.shared_intermediate_size = keys.count("shared_expert_intermediate_size", kMaxWidth, 7688);
+  model.moe.router = read_grouped_router(keys, 1.0);
   model.latent = keys.integer("moe_latent_size", 0, kMaxWidth, 0);
 }
 
@@ -133,6 +143,8 @@ void read_mamba(KeyReader& keys, Mamba& mamba) {
   mamba.state_dtype = dtype_from_config(keys.text("mamba_ssm_cache_dtype", "float32"));
   mamba.is_state_dtype_assumed = !keys.has("mamba_ssm_cache_dtype");
   mamba.chunk_tokens = read_chunk(keys, 128);
+  // transformers clamps by time_step_min whatever time_step_limit says.
+  mamba.least_step = keys.positive(keys.has("mamba_dt_min") ? "mamba_dt_min" : "time_step_min", 0.001);
 }
 
 }  // namespace
@@ -152,9 +164,9 @@ ModelSpec nemotron_h_from_config(KeyReader& keys) {
   read_mamba(keys, model.mamba);
   read_ffns(keys, model);
   spec.layers = read_blocks(keys, model, "layer_types", "hybrid_override_pattern", "ME*-");
+  if (keys.text("mamba_hidden_act", "silu") != "silu") add_trait(spec, Trait::kOwnAttention);
   spec.rope.rotary_dim = 0;
   spec.ties_embeddings = false;  // transformers keeps a head of its own whatever the config says
-  add_trait(spec, Trait::kUnknown);
 
   SpecWriter writer(spec);
   write_embedding(writer);

@@ -164,7 +164,7 @@ void write_mtp(KeyReader& keys, const Layer& layer, Qwen4& model) {
 void read_layers(KeyReader& keys, Qwen4& model, Layer& attending) {
   ModelSpec& spec = model.spec;
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
-    attention.has_qk_norm = true;
+    attention.has_qk_norm = attention.has_output_gate = true;
     attention.indexer = read_block_indexer(keys);
   });
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {512, 10, 512});
@@ -228,7 +228,6 @@ ModelSpec qwen4_exp_from_config(KeyReader& keys) {
   writer.enter("");
   if (!spec.ties_embeddings) writer.role(Role::kOutputHead, {spec.vocab_size, writer.width()});
   write_mtp(keys, attending, model);
-  double_queries(spec);
   return std::move(spec);
 }
 

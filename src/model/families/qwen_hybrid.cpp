@@ -37,11 +37,12 @@ Hybrid read_hybrid(KeyReader& keys, const DecoderDefaults& defaults) {
   Hybrid hybrid{read_config_decoder(keys, defaults), read_delta_net(keys), {}};
   ModelSpec& spec = hybrid.spec;
   read_attention_bias(keys, spec);
-  for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_qk_norm = true; });
+  for_each_attention(spec, [](Attention& attention, std::size_t) {
+    attention.has_qk_norm = attention.has_output_gate = true;
+  });
   hybrid.attention = std::get<Attention>(spec.layers.front().mixer);
   set_state_layers(keys, state_of(hybrid.net), spec);
-  add_trait(spec, Trait::kOutputGate);
-  add_trait(spec, Trait::kNormPlusOne);
+  spec.norm_adds_one = true;
   return hybrid;
 }
 
@@ -50,6 +51,7 @@ void read_mixture(KeyReader& keys, const MoeDefaults& defaults, ModelSpec& spec)
   moe.shared_experts = 1;
   moe.shared_intermediate_size =
       static_cast<int>(keys.integer("shared_expert_intermediate_size", 1, kMaxWidth, 512));
+  moe.router.is_normalized = true;
   set_moe_layers(keys, moe, spec);
 }
 
@@ -84,7 +86,6 @@ ModelSpec finish(KeyReader& keys, Hybrid hybrid, int otherwise_mtp) {
                        }});
   const auto mtp = keys.integer("num_nextn_predict_layers", 0, kMaxMtpLayers, otherwise_mtp);
   write_mtp(keys, hybrid.attention, static_cast<int>(mtp), spec);
-  double_queries(spec);
   return std::move(spec);
 }
 
@@ -94,6 +95,8 @@ ModelSpec qwen3_next_from_config(KeyReader& keys) {
   Hybrid hybrid = read_hybrid(keys, defaults_of(2048, 5632, 48, 2, 151'936));
   hybrid.is_fused = true;
   read_mixture(keys, {512, 10, 512}, hybrid.spec);
+  const bool is_normalized = keys.flag("norm_topk_prob", true);
+  for (Layer& layer : hybrid.spec.layers) layer.ffn.router.is_normalized = is_normalized;
   // Published configs don't mention the one prediction layer that their files hold.
   ModelSpec spec = finish(keys, std::move(hybrid), 1);
   spec.has_file_names = true;

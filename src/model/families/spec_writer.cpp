@@ -189,11 +189,12 @@ void write_attention(SpecWriter& writer, const Attention& attention) {
 void write_attention(SpecWriter& writer, const Attention& a, std::int64_t input, std::int64_t output) {
   const std::int64_t q = std::int64_t{a.q_heads} * a.head_dim, k = std::int64_t{a.kv_heads} * a.head_dim;
   const std::int64_t v = std::int64_t{a.kv_heads} * a.value_dim();
-  writer.role(Role::kQuery, {q, input});
+  const std::int64_t q_rows = a.has_output_gate ? 2 * q : q;
+  writer.role(Role::kQuery, {q_rows, input});
   writer.role(Role::kKey, {k, input});
   writer.role(Role::kValue, {v, input});
   if (a.has_qkv_bias) {
-    writer.role(Role::kQueryBias, {q});
+    writer.role(Role::kQueryBias, {q_rows});
     writer.role(Role::kKeyBias, {k});
     writer.role(Role::kValueBias, {v});
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,8 @@ struct Mamba {
   std::optional<DType> state_dtype = {};
   bool is_state_dtype_assumed = false;  // the config declares none
   std::int64_t chunk_tokens = 0;        // Mamba 2: that kernels take at once; 0: not said
+  double least_step = 0.0, longest_step = std::numeric_limits<double>::infinity();
+  bool norms_before_gate = false;
   /// What passes the convolution: Mamba 2 convolves B and C too.
   std::int64_t channels() const { return heads > 0 ? inner + 2 * groups * states : inner; }
 };
@@ -57,6 +60,8 @@ State state_of(const Mamba& mamba);
 void write_mamba(SpecWriter& writer, const Mamba& mamba, std::string_view prefix);
 /// Mamba 1's step rank: `key` as a number, or hidden_size / 16 rounded up where it is "auto" or absent.
 std::int64_t read_time_rank(KeyReader& keys, std::string_view key, int hidden_size);
+/// Mamba 2's bounds of the step, a list of two under time_step_limit.
+void read_step_limit(KeyReader& keys, Mamba& mamba);
 /// Tokens that kernels of Mamba 2 take at once, under either of two keys.
 std::int64_t read_chunk(KeyReader& keys, std::int64_t otherwise);
 /// Mamba 2 of the mamba_* keys (Bamba, Granite 4, Falcon-H1): heads x head size = expand x hidden_size,
@@ -71,7 +76,4 @@ bool read_state_layers(KeyReader& keys, const State& state, ModelSpec& spec);
 /// By read_state_layers, or where there is no list every layer but each full_attention_interval-th gets
 /// `state`.
 void set_state_layers(KeyReader& keys, const State& state, ModelSpec& spec);
-/// q is twice as wide where its second half gates the output. Asked after the weights are listed.
-void double_queries(ModelSpec& spec);
-
 }  // namespace plimsoll::model
