@@ -27,8 +27,10 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
       state_stride_ = std::max(state_stride_, memory::state_widths(*state).total());
     const auto* attention = std::get_if<model::Attention>(&layer.mixer);
     if (!attention) continue;
-    query_stride_ = std::max(query_stride_, std::int64_t{attention->q_heads} * attention->head_dim);
-    kv_stride_ = std::max(kv_stride_, std::int64_t{attention->kv_heads} * attention->head_dim);
+    query_stride_ = std::max(query_stride_, memory::query_width(*attention));
+    attended_stride_ = std::max(attended_stride_, std::int64_t{attention->q_heads} * attention->value_dim());
+    key_stride_ = std::max(key_stride_, std::int64_t{attention->kv_heads} * attention->head_dim);
+    value_stride_ = std::max(value_stride_, std::int64_t{attention->kv_heads} * attention->value_dim());
   }
   const auto allocate = [](std::vector<float>& buffer, Bytes bytes) {
     buffer.resize(static_cast<std::size_t>(bytes.value) / sizeof(float));

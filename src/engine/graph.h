@@ -57,7 +57,9 @@ class Graph {
   /// Each block reads `input` [rows, hidden] and leaves [rows, hidden] in `output`.
   void mixer_block(std::span<const Row> rows, int layer, const float* input, float* output);
   void attention_block(std::span<const Row> rows, int layer, const float* input, float* output);
-  void rotate_and_store(const Row& row, std::int64_t r, int layer);
+  void prepare(const Row& row, std::int64_t r, int layer);
+  void turn(std::int64_t r, const model::Attention& attention);
+  void store(const Row& row, std::int64_t r, int layer);
   void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);
   struct StateCall;  // what the steps of a state_block share
   /// Rows of one sequence in a step.
@@ -115,8 +117,9 @@ class Graph {
   ThreadPool& team_;
   int block_size_;
   int max_logit_rows_ = 0;
-  std::int64_t query_stride_ = 0;  // widest q of any layer, elements
-  std::int64_t kv_stride_ = 0;     // widest k (= v) of any layer
+  std::int64_t query_stride_ = 0;     // widest q of any layer, with its gates; elements
+  std::int64_t attended_stride_ = 0;  // widest output of heads
+  std::int64_t key_stride_ = 0, value_stride_ = 0;
   std::int64_t score_stride_ = 0;  // scores of one query head over max_model_len positions
   std::int64_t scratch_stride_ = 0;
   std::int64_t angle_stride_ = 0;  // of one row
@@ -125,10 +128,10 @@ class Graph {
   std::vector<float> residual_;   // [max_rows, hidden]
   std::vector<float> normed_;     // [max_rows, hidden]
   std::vector<float> block_out_;  // [max_rows, hidden]
-  std::vector<float> query_;      // [max_rows, query_stride]
-  std::vector<float> key_;        // [max_rows, kv_stride]
-  std::vector<float> value_;      // [max_rows, kv_stride]
-  std::vector<float> attended_;   // [max_rows, query_stride]
+  std::vector<float> query_;      // [max_rows, query_stride]: queries, then gates
+  std::vector<float> key_;        // [max_rows, key_stride]
+  std::vector<float> value_;      // [max_rows, value_stride]
+  std::vector<float> attended_;   // [max_rows, attended_stride]
   std::vector<float> gate_;       // [max_rows, intermediate]
   std::vector<float> up_;         // [max_rows, intermediate]
   std::vector<float> logits_;     // [max_logit_rows, vocab]
@@ -136,7 +139,7 @@ class Graph {
   std::vector<float> states_;     // [max_rows, state_stride]: memory::StateWidths
   std::vector<Run> runs_;         // of the current step
   Mixture mixture_;
-  std::vector<float> scores_;   // [threads, max_model_len]
+  std::vector<float> scores_;   // [threads, max_model_len], one more for sinks
   std::vector<float> scratch_;  // [threads, kScratchRows, columns]
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over keys and values of engine/graph.h: MHA, GQA, MQA, windows.
+// Attention over keys and values of engine/graph.h: MHA, GQA, MQA; windows, chunks, sinks, gates.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "engine/graph_parts.h"
@@ -13,18 +14,25 @@ const model::Attention& attention_of(const model::Layer& layer) {
   return std::get<model::Attention>(layer.mixer);
 }
 
+// The first position that one sees.
+std::int64_t first_seen(const model::Attention& attention, std::int64_t position) {
+  if (attention.chunk_tokens) return position / *attention.chunk_tokens * *attention.chunk_tokens;
+  return attention.window_tokens ? std::max<std::int64_t>(0, position + 1 - *attention.window_tokens) : 0;
+}
+
 }  // namespace
 
-void Graph::rotate_and_store(const Row& row, std::int64_t r, int layer) {
+// Everything that happens to a row's queries and keys before they meet.
+void Graph::prepare(const Row& row, std::int64_t r, int layer) {
   const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const std::int64_t dim = attention.head_dim;
   float* query = query_.data() + r * query_stride_;
-  float* key = key_.data() + r * kv_stride_;
-  float* value = value_.data() + r * kv_stride_;
+  float* key = key_.data() + r * key_stride_;
   add_bias(weights.query_bias, query);
+  add_bias(weights.output_gate_bias, query + attention.q_heads * dim);
   add_bias(weights.key_bias, key);
-  add_bias(weights.value_bias, value);
+  add_bias(weights.value_bias, value_.data() + r * value_stride_);
   const auto eps = static_cast<float>(spec_.norm_eps);
   if (attention.is_qk_norm_full_width) {
     kernels_.rms_norm(query, weights.query_norm.data(), attention.q_heads * dim, eps, query);
@@ -35,31 +43,44 @@ void Graph::rotate_and_store(const Row& row, std::int64_t r, int layer) {
     for (int head = 0; head < attention.kv_heads; ++head)
       kernels_.rms_norm(key + head * dim, weights.key_norm.data(), dim, eps, key + head * dim);
   }
-  if (attention.uses_rope) {
-    const bool is_other = ropes_.windows && attention.window_tokens;
-    const model::RopeSpec& rope = is_other ? *spec_.window_rope : spec_.rope;
-    const float* cosines = angles_.data() + r * angle_stride_ + (is_other ? spec_.rope.rotary_dim : 0);
-    const float* sines = cosines + rope.rotary_dim / 2;
-    kernels::rope(query, attention.q_heads, attention.head_dim, rope.rotary_dim, rope.interleaved, cosines,
-                  sines);
-    kernels::rope(key, attention.kv_heads, attention.head_dim, rope.rotary_dim, rope.interleaved, cosines,
-                  sines);
+  if (attention.uses_rope) turn(r, attention);
+  if (attention.has_unit_norm_after_rope) {
+    for (int head = 0; head < attention.q_heads; ++head) kernels::unit_norm(dim, eps, query + head * dim);
+    for (int head = 0; head < attention.kv_heads; ++head) kernels::unit_norm(dim, eps, key + head * dim);
   }
+  if (attention.temperature_scale != 0.0) {
+    const auto steps = static_cast<double>((row.position + 1) / attention.temperature_tokens);
+    multiply_by(1.0 + attention.temperature_scale * std::log1p(steps), attention.q_heads * dim, query);
+  }
+}
+
+void Graph::turn(std::int64_t r, const model::Attention& attention) {
+  const bool is_other = ropes_.windows && attention.window_tokens;
+  const model::RopeSpec& rope = is_other ? *spec_.window_rope : spec_.rope;
+  const float* cosines = angles_.data() + r * angle_stride_ + (is_other ? spec_.rope.rotary_dim : 0);
+  const float* sines = cosines + rope.rotary_dim / 2;
+  kernels::rope(query_.data() + r * query_stride_, attention.q_heads, attention.head_dim, rope.rotary_dim,
+                rope.interleaved, cosines, sines);
+  kernels::rope(key_.data() + r * key_stride_, attention.kv_heads, attention.head_dim, rope.rotary_dim,
+                rope.interleaved, cosines, sines);
+}
+
+void Graph::store(const Row& row, std::int64_t r, int layer) {
+  const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
   const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
   const std::int64_t block = blocks[static_cast<std::size_t>(row.position / block_size_)];
-  const std::int64_t slot = row.position % block_size_ * dim;
+  const std::int64_t slot = row.position % block_size_;
+  const auto put = [&](const float* vector, std::int64_t dim, std::byte* place) {
+    if (pool_.dtype() == DType::kF32)
+      std::memcpy(reinterpret_cast<float*>(place) + slot * dim, vector,
+                  static_cast<std::size_t>(dim) * sizeof(float));
+    else
+      kernels_.to_bf16(vector, dim, reinterpret_cast<std::uint16_t*>(place) + slot * dim);
+  };
+  const std::int64_t dim = attention.head_dim, value_dim = attention.value_dim();
   for (int head = 0; head < attention.kv_heads; ++head) {
-    std::byte* keys = pool_.keys(block, layer, head);
-    std::byte* values = pool_.values(block, layer, head);
-    if (pool_.dtype() == DType::kF32) {
-      std::memcpy(reinterpret_cast<float*>(keys) + slot, key + head * dim,
-                  static_cast<std::size_t>(dim) * sizeof(float));
-      std::memcpy(reinterpret_cast<float*>(values) + slot, value + head * dim,
-                  static_cast<std::size_t>(dim) * sizeof(float));
-    } else {
-      kernels_.to_bf16(key + head * dim, dim, reinterpret_cast<std::uint16_t*>(keys) + slot);
-      kernels_.to_bf16(value + head * dim, dim, reinterpret_cast<std::uint16_t*>(values) + slot);
-    }
+    put(key_.data() + r * key_stride_ + head * dim, dim, pool_.keys(block, layer, head));
+    put(value_.data() + r * value_stride_ + head * value_dim, value_dim, pool_.values(block, layer, head));
   }
 }
 
@@ -67,11 +88,11 @@ void Graph::rotate_and_store(const Row& row, std::int64_t r, int layer) {
 // holds, so the result does not depend on what else runs.
 void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread) {
   const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
-  const std::int64_t dim = attention.head_dim;
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t dim = attention.head_dim, value_dim = attention.value_dim();
   const int group = attention.q_heads / attention.kv_heads;
   const bool is_f32 = pool_.dtype() == DType::kF32;
-  const std::int64_t first =
-      attention.window_tokens ? std::max<std::int64_t>(0, row.position + 1 - *attention.window_tokens) : 0;
+  const std::int64_t first = first_seen(attention, row.position), seen = row.position + 1 - first;
   const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
   float* scores = scores_.data() + thread * score_stride_;
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
@@ -85,22 +106,25 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
                  : kernels_.dot_bf16(query, reinterpret_cast<const std::uint16_t*>(keys) + slot, dim);
       scores[position - first] = product * static_cast<float>(attention.scale);
     }
-    if (attention.soft_cap > 0)
-      kernels::soft_cap(static_cast<float>(attention.soft_cap), row.position + 1 - first, scores);
-    kernels::softmax(scores, row.position + 1 - first);
-    float* out = attended_.data() + r * query_stride_ + head * dim;
-    std::fill(out, out + dim, 0.0F);
+    if (attention.soft_cap > 0) kernels::soft_cap(static_cast<float>(attention.soft_cap), seen, scores);
+    if (attention.has_sinks) scores[seen] = weights.sinks[static_cast<std::size_t>(head)];
+    kernels::softmax(scores, seen + (attention.has_sinks ? 1 : 0));
+    float* out = attended_.data() + r * attended_stride_ + head * value_dim;
+    std::fill(out, out + value_dim, 0.0F);
     for (std::int64_t position = first; position <= row.position; ++position) {
       const std::byte* values =
           pool_.values(blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
-      const std::int64_t slot = position % block_size_ * dim;
+      const std::int64_t slot = position % block_size_ * value_dim;
       const float probability = scores[position - first];
       if (is_f32)
-        kernels_.add_scaled_f32(probability, reinterpret_cast<const float*>(values) + slot, dim, out);
+        kernels_.add_scaled_f32(probability, reinterpret_cast<const float*>(values) + slot, value_dim, out);
       else
-        kernels_.add_scaled_bf16(probability, reinterpret_cast<const std::uint16_t*>(values) + slot, dim,
-                                 out);
+        kernels_.add_scaled_bf16(probability, reinterpret_cast<const std::uint16_t*>(values) + slot,
+                                 value_dim, out);
     }
+    if (attention.has_output_gate)
+      kernels::gate_by_sigmoid(query_.data() + r * query_stride_ + (attention.q_heads + head) * dim,
+                               value_dim, out);
   }
 }
 
@@ -108,25 +132,31 @@ void Graph::attention_block(std::span<const Row> rows, int layer, const float* i
   const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const auto num_rows = static_cast<std::int64_t>(rows.size());
-  const Product qkv[] = {{&weights.query, query_.data(), query_stride_},
-                         {&weights.key, key_.data(), kv_stride_},
-                         {&weights.value, value_.data(), kv_stride_}};
-  multiply(qkv, input, num_rows);
-  for (std::int64_t r = 0; r < num_rows; ++r) rotate_and_store(rows[static_cast<std::size_t>(r)], r, layer);
+  const Product products[] = {{&weights.query, query_.data(), query_stride_},
+                              {&weights.key, key_.data(), key_stride_},
+                              {&weights.value, value_.data(), value_stride_},
+                              {&weights.output_gate, query_.data() + weights.query.rows, query_stride_}};
+  multiply(std::span(products).first(attention.has_output_gate ? 4 : 3), input, num_rows);
+  for (std::int64_t r = 0; r < num_rows; ++r) {
+    prepare(rows[static_cast<std::size_t>(r)], r, layer);
+    store(rows[static_cast<std::size_t>(r)], r, layer);
+  }
   team_.run(num_rows * attention.kv_heads, [&](std::int64_t chunk, int thread) {
     const std::int64_t r = chunk / attention.kv_heads;
     attend(rows[static_cast<std::size_t>(r)], r, layer, static_cast<int>(chunk % attention.kv_heads), thread);
   });
   // The output matrix reads rows of its own width; rows of narrower layers are packed first.
   const std::int64_t width = weights.attention_output.columns;
-  if (width != query_stride_)
+  if (width != attended_stride_)
     for (std::int64_t r = 1; r < num_rows; ++r)
-      std::memmove(attended_.data() + r * width, attended_.data() + r * query_stride_,
+      std::memmove(attended_.data() + r * width, attended_.data() + r * attended_stride_,
                    static_cast<std::size_t>(width) * sizeof(float));
   const Product out[] = {{&weights.attention_output, output, spec_.hidden_size}};
   multiply(out, attended_.data(), num_rows);
-  for (std::int64_t r = 0; r < num_rows; ++r)
+  for (std::int64_t r = 0; r < num_rows; ++r) {
     add_bias(weights.attention_output_bias, output + r * spec_.hidden_size);
+    multiply_by(attention.output_scale, spec_.hidden_size, output + r * spec_.hidden_size);
+  }
 }
 
 }  // namespace plimsoll::engine

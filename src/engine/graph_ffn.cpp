@@ -29,6 +29,18 @@ kernels::Activation kernel_of(model::Activation activation) {
   return kernels::Activation::kSilu;
 }
 
+// out may be gate or up.
+void activate_gated(const kernels::Kernels& kernels, const model::Ffn& ffn, const float* gate,
+                    const float* up, std::int64_t width, float* out) {
+  if (ffn.activation == model::Activation::kClampedSwiglu)
+    kernels::clamped_swiglu(static_cast<float>(ffn.swiglu_alpha), static_cast<float>(ffn.swiglu_limit), gate,
+                            up, width, out);
+  else if (ffn.activation == model::Activation::kSilu)
+    kernels.silu_mul(gate, up, width, out);
+  else
+    kernels::activate_gated(kernel_of(ffn.activation), gate, up, width, out);
+}
+
 }  // namespace
 
 // The largest mixture of the model, in a step of all rows.
@@ -53,21 +65,21 @@ void Graph::feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const
   const std::int64_t width = weights.up.rows;  // at most the planned width of gate_ and up_
   const Product gate_up[] = {{&weights.up, up_.data(), width}, {&weights.gate, gate_.data(), width}};
   multiply(std::span(gate_up).first(ffn.is_gated ? 2 : 1), input, num_rows);
-  const kernels::Activation activation = kernel_of(ffn.activation);
   team_.run(num_rows, [&](std::int64_t r, int) {
     float* up = up_.data() + r * width;
     add_bias(weights.up_bias, up);
-    if (!ffn.is_gated) return kernels::activate(activation, width, up);
+    if (!ffn.is_gated) return kernels::activate(kernel_of(ffn.activation), width, up);
     float* gate = gate_.data() + r * width;
     add_bias(weights.gate_bias, gate);
-    if (activation == kernels::Activation::kSilu)
-      kernels_.silu_mul(gate, up, width, up);
-    else
-      kernels::activate_gated(activation, gate, up, width, up);
+    multiply_by(ffn.gate_scale, width, gate);
+    activate_gated(kernels_, ffn, gate, up, width, up);
   });
   const Product down[] = {{&weights.down, output, spec_.hidden_size}};
   multiply(down, up_.data(), num_rows);
-  for (std::int64_t r = 0; r < num_rows; ++r) add_bias(weights.down_bias, output + r * spec_.hidden_size);
+  for (std::int64_t r = 0; r < num_rows; ++r) {
+    add_bias(weights.down_bias, output + r * spec_.hidden_size);
+    multiply_by(ffn.output_scale, spec_.hidden_size, output + r * spec_.hidden_size);
+  }
 }
 
 // Which rows each expert computes: rows of expert e are places [offsets[e], offsets[e + 1]), ascending.
@@ -95,9 +107,10 @@ void Graph::mixture(std::int64_t num_rows, int layer, const float* input, float*
   const Product router[] = {{&weights.router, mixture_.scores.data(), ffn.experts}};
   multiply(router, input, num_rows);
   team_.run(num_rows, [&](std::int64_t r, int) {
-    choose_experts(
-        ffn.router, {mixture_.scores.data() + r * ffn.experts, static_cast<std::size_t>(ffn.experts)},
-        weights.score_bias, {mixture_.chosen.data() + r * per_token, static_cast<std::size_t>(per_token)});
+    float* scores = mixture_.scores.data() + r * ffn.experts;
+    add_bias(weights.router_bias, scores);
+    choose_experts(ffn.router, {scores, static_cast<std::size_t>(ffn.experts)}, weights.score_bias,
+                   {mixture_.chosen.data() + r * per_token, static_cast<std::size_t>(per_token)});
   });
   sort_by_expert(num_rows, ffn);
   std::fill(output, output + num_rows * hidden, 0.0F);
@@ -105,11 +118,17 @@ void Graph::mixture(std::int64_t num_rows, int layer, const float* input, float*
     const std::int64_t first = mixture_.offsets[e], count = mixture_.offsets[e + 1] - first;
     if (count == 0) continue;
     const std::int32_t* places = mixture_.places.data() + first;
-    for (std::int64_t i = 0; i < count; ++i)
-      std::copy_n(input + places[i] / per_token * hidden, hidden, mixture_.gathered.data() + i * hidden);
+    const auto weight_of = [&](std::int64_t i) {
+      return mixture_.chosen[static_cast<std::size_t>(places[i])].weight;
+    };
+    for (std::int64_t i = 0; i < count; ++i) {
+      float* row = mixture_.gathered.data() + i * hidden;
+      std::copy_n(input + places[i] / per_token * hidden, hidden, row);
+      if (ffn.router.scales_input) multiply_by(static_cast<double>(weight_of(i)), hidden, row);
+    }
     feed_forward(weights.experts[e], ffn, mixture_.gathered.data(), count, mixture_.output.data());
     for (std::int64_t i = 0; i < count; ++i)
-      kernels_.add_scaled_f32(mixture_.chosen[static_cast<std::size_t>(places[i])].weight,
+      kernels_.add_scaled_f32(ffn.router.scales_input ? 1.0F : weight_of(i),
                               mixture_.output.data() + i * hidden, hidden,
                               output + places[i] / per_token * hidden);
   }

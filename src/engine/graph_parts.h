@@ -22,6 +22,11 @@ struct Graph::Product {
   std::int64_t chunks() const { return divided_up(matrix->rows, kRowsPerChunk); }
 };
 
+inline void multiply_by(double factor, std::int64_t n, float* values) {
+  if (factor == 1.0) return;
+  for (std::int64_t i = 0; i < n; ++i) values[i] *= static_cast<float>(factor);
+}
+
 inline void add_bias(const std::vector<float>& bias, float* values) {
   for (std::size_t i = 0; i < bias.size(); ++i) values[i] += bias[i];
 }

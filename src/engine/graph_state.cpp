@@ -63,10 +63,10 @@ void Graph::project_state(const StateCall& call, const float* input, std::int64_
     if (matrix.rows > 0) products[count++] = {&matrix, states_.data() + at, call.stride};
     return at + matrix.rows;
   };
-  std::int64_t at = add(weights.query_key_value, 0);
-  at = add(call.weights.query, at);
-  at = add(call.weights.key, at);
-  add(call.weights.value, at);
+  if (weights.query_key_value.rows > 0)  // query, key and value may be those of an attention beside it
+    add(weights.query_key_value, 0);
+  else
+    add(call.weights.value, add(call.weights.key, add(call.weights.query, 0)));
   const bool is_kda = call.state.kind == Kind::kKda;
   const bool has_pairs = is_kda && weights.step_expansion.rows > 0;
   if (!has_pairs) {
@@ -265,8 +265,10 @@ void Graph::finish_state(const StateCall& call, std::int64_t r) {
   const float* gate = states_.data() + r * call.stride + call.gate();
   const bool is_sigmoid = state.kind == Kind::kKda || state.kind == Kind::kLightning;
   const auto apply_gate = [&] {
-    if (!is_sigmoid) return kernels_.silu_mul(gate, out, inner, out);
-    for (std::int64_t i = 0; i < inner; ++i) out[i] *= kernels::sigmoid(gate[i]);
+    if (is_sigmoid)
+      kernels::gate_by_sigmoid(gate, inner, out);
+    else
+      kernels_.silu_mul(gate, out, inner, out);
   };
   if (!state.norms_before_gate) apply_gate();
   if (!weight.empty()) {

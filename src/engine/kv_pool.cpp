@@ -23,13 +23,15 @@ Result<KvPool> KvPool::create(const model::ModelSpec& spec, const memory::Embedd
   pool.num_groups_ = cache.groups.size();
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     LayerLayout layout{.group = cache.places[i].group, .offset_bytes = cache.places[i].offset_bytes};
-    PLIMSOLL_TRY(const Bytes per_token, memory::kv_layer_bytes_per_token(spec.layers[i], cache.dtype));
+    PLIMSOLL_TRY(const memory::KeyValueBytes per_token,
+                 memory::kv_layer_parts_per_token(spec.layers[i], cache.dtype, cache.dtype, 1));
     if (const auto* attention = std::get_if<model::Attention>(&spec.layers[i].mixer)) {
-      layout.values_offset_bytes = per_token.value / 2 * cache.block_size;
+      layout.values_offset_bytes = per_token.keys.value * cache.block_size;
       layout.kv_heads = attention->kv_heads;
-      layout.head_bytes = layout.values_offset_bytes / attention->kv_heads;
+      layout.key_bytes = layout.values_offset_bytes / attention->kv_heads;
+      layout.value_bytes = per_token.values.value * cache.block_size / attention->kv_heads;
     }
-    pool.layers_bytes_ += per_token.value * cache.block_size;
+    pool.layers_bytes_ += (per_token.keys + per_token.values).value * cache.block_size;
     pool.layers_.push_back(layout);
   }
   pool.states_ = cache.states;
@@ -86,11 +88,13 @@ KvPool::~KvPool() {
 
 std::byte* KvPool::keys(std::int64_t block, int layer, int kv_head) const {
   const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
-  return data_ + block * block_bytes_ + layout.offset_bytes + kv_head * layout.head_bytes;
+  return data_ + block * block_bytes_ + layout.offset_bytes + kv_head * layout.key_bytes;
 }
 
 std::byte* KvPool::values(std::int64_t block, int layer, int kv_head) const {
-  return keys(block, layer, kv_head) + layers_[static_cast<std::size_t>(layer)].values_offset_bytes;
+  const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
+  return data_ + block * block_bytes_ + layout.offset_bytes + layout.values_offset_bytes +
+         kv_head * layout.value_bytes;
 }
 
 void KvPool::copy(std::int64_t from, std::int64_t to) const {
@@ -103,10 +107,10 @@ void KvPool::touch(int group, std::int64_t block, std::int64_t slot) const {
   for (int layer = 0; layer < static_cast<int>(layers_.size()); ++layer) {
     const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
     if (layout.group != group) continue;
-    const std::int64_t token_bytes = layout.head_bytes / block_size_;
+    const std::int64_t key = layout.key_bytes / block_size_, value = layout.value_bytes / block_size_;
     for (int head = 0; head < layout.kv_heads; ++head) {
-      std::memset(keys(block, layer, head) + slot * token_bytes, 0, static_cast<std::size_t>(token_bytes));
-      std::memset(values(block, layer, head) + slot * token_bytes, 0, static_cast<std::size_t>(token_bytes));
+      std::memset(keys(block, layer, head) + slot * key, 0, static_cast<std::size_t>(key));
+      std::memset(values(block, layer, head) + slot * value, 0, static_cast<std::size_t>(value));
     }
   }
 }

@@ -68,7 +68,8 @@ class KvPool {
     int group = 0;
     std::int64_t offset_bytes = 0;  // from the start of a block
     int kv_heads = 0;
-    std::int64_t head_bytes = 0;           // block_size * head_dim elements
+    std::int64_t key_bytes = 0;            // of one head: block_size * head_dim elements
+    std::int64_t value_bytes = 0;          // block_size * value_dim
     std::int64_t values_offset_bytes = 0;  // from the layer's keys to its values
   };
 

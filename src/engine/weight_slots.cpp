@@ -118,17 +118,4 @@ Slot slot_of(LayerWeights& layer, Fused& fused, Role role) {
   return std::holds_alternative<std::monostate>(slot) ? find(kLayers, role, layer) : slot;
 }
 
-StoredMatrix* expert_slot(FfnWeights& expert, Role role) {
-  switch (role) {
-    case Role::kExpertGate:
-      return &expert.gate;
-    case Role::kExpertUp:
-      return &expert.up;
-    case Role::kExpertDown:
-      return &expert.down;
-    default:
-      return nullptr;
-  }
-}
-
 }  // namespace plimsoll::engine

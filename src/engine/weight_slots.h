@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/fused_weights.h"
 #include "engine/weights.h"
 
 namespace plimsoll::engine {
@@ -12,17 +13,9 @@ namespace plimsoll::engine {
 /// Nothing for roles that have no place: check_embedded refuses models with such weights.
 using Slot = std::variant<std::monostate, StoredMatrix*, std::vector<float>*>;
 
-/// What a layer's file holds in one, until it is taken apart.
-struct Fused {
-  StoredMatrix qkv, gate_up;
-  std::vector<float> qkv_bias, gate_up_bias;
-};
-
 /// Of a model's ends.
 Slot slot_of(ModelWeights& weights, model::Role role);
 /// Of a layer.
 Slot slot_of(LayerWeights& layer, Fused& fused, model::Role role);
-/// The matrix of one expert; null for roles that are no expert's.
-StoredMatrix* expert_slot(FfnWeights& expert, model::Role role);
 
 }  // namespace plimsoll::engine

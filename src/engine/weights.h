@@ -60,8 +60,10 @@ struct LayerWeights {
   NormWeights attention_post_norm, ffn_post_norm;       // [hidden], behind them
   StoredMatrix query, key, value;                       // [heads * head_dim, hidden]
   std::vector<float> query_bias, key_bias, value_bias;  // [heads * head_dim], or empty
+  StoredMatrix output_gate;                             // [q_heads * head_dim, hidden], or no rows
+  std::vector<float> output_gate_bias;                  // [q_heads * head_dim], or empty
   std::vector<float> query_norm, key_norm;              // [head_dim] or [heads * head_dim], or empty
-  StoredMatrix attention_output;                        // [hidden, q_heads * head_dim]
+  StoredMatrix attention_output;                        // [hidden, q_heads * value_dim]
   std::vector<float> attention_output_bias;             // [hidden], or empty
   std::vector<float> sinks;                             // [q_heads], or empty
   LatentWeights latent;                                 // instead of query, key and value

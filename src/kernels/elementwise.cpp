@@ -68,6 +68,25 @@ float softplus(float x) {
   return x > 20.0F ? x : std::log1p(std::exp(x));  // beyond it e^x no longer adds to x
 }
 
+void clamped_swiglu(float alpha, float limit, const float* gate, const float* up, std::int64_t n,
+                    float* out) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = std::min(gate[i], limit), u = std::clamp(up[i], -limit, limit);
+    out[i] = (u + 1.0F) * (g / (1.0F + std::exp(-alpha * g)));
+  }
+}
+
+void gate_by_sigmoid(const float* gate, std::int64_t n, float* x) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] /= 1.0F + std::exp(-gate[i]);
+}
+
+void unit_norm(std::int64_t n, float eps, float* x) {
+  double squares = 0;
+  for (std::int64_t i = 0; i < n; ++i) squares += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  const double scale = 1.0 / std::sqrt(squares / static_cast<double>(n) + static_cast<double>(eps));
+  for (std::int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(static_cast<double>(x[i]) * scale);
+}
+
 void soft_cap(float cap, std::int64_t n, float* x) {
   for (std::int64_t i = 0; i < n; ++i) x[i] = cap * std::tanh(x[i] / cap);
 }

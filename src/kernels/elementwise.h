@@ -29,6 +29,16 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::int
 float sigmoid(float x);
 float softplus(float x);
 
+/// out[i] = g * sigmoid(alpha * g) * (u + 1) where g = min(gate[i], limit) and u = up[i] within +-limit. [n];
+/// out may be gate or up. Source: transformers' GptOssExperts.
+void clamped_swiglu(float alpha, float limit, const float* gate, const float* up, std::int64_t n, float* out);
+
+/// x[i] *= sigmoid(gate[i]).  [n]
+void gate_by_sigmoid(const float* gate, std::int64_t n, float* x);
+
+/// x[i] = x[i] / sqrt(mean(x^2) + eps).  [n]
+void unit_norm(std::int64_t n, float eps, float* x);
+
 /// x[i] = cap * tanh(x[i] / cap).  [n]
 void soft_cap(float cap, std::int64_t n, float* x);
 

@@ -21,6 +21,11 @@ namespace plimsoll::memory {
 /// Errors: kUnsupported naming what it does not do.
 Status check_embedded(const model::ModelSpec& spec);
 
+/// Values of a row that a layer's query matrix gives: its heads', and their gates'.
+constexpr std::int64_t query_width(const model::Attention& attention) {
+  return std::int64_t{attention.q_heads} * attention.head_dim * (attention.has_output_gate ? 2 : 1);
+}
+
 enum class EmbeddedCompute {
   kAuto,     // KV in bf16
   kFloat32,  // KV in f32; weights stay as stored and are widened row by row
@@ -69,19 +74,19 @@ StateWidths state_widths(const model::State& state);
 struct Workspace {
   Bytes residual;       // [T, hidden]
   Bytes normed;         // [T, hidden]
-  Bytes attention_out;  // [T, max(hidden, q_heads * head_dim, heads * head_dim of states)]
+  Bytes attention_out;  // [T, max(hidden, q_heads * value_dim, heads * head_dim of states)]
   Bytes down_out;       // [T, hidden]; also the output projection of attention
-  Bytes query;          // [T, q_heads * head_dim]
+  Bytes query;          // [T, query_width]
   Bytes key;            // [T, kv_heads * head_dim]
-  Bytes value;          // [T, kv_heads * head_dim]
+  Bytes value;          // [T, kv_heads * value_dim]
   Bytes states;         // [T, max(StateWidths::total(), hidden)]; nothing without states
   Bytes gate;           // [T, intermediate]; nothing without gates
   Bytes up;             // [T, intermediate]
   Bytes rope_angles;    // [T, rotary_dim]: cosines and sines, of each of the model's ropes
   Bytes logits;         // [min(max_num_seqs, kLogitRows), vocab]
   Bytes experts;        // mixtures: rows of one expert in and out [T, 2 hidden], scores [T, experts], choices
-  Bytes thread_rows;    // [threads, kWidenedRows, max(hidden, intermediate, q_heads * head_dim)]
-  Bytes attention_scores;  // [threads, max_model_len]
+  Bytes thread_rows;    // [threads, kWidenedRows, max(hidden, intermediate, q_heads * value_dim)]
+  Bytes attention_scores;  // [threads, max_model_len], one more where a layer has sinks
 
   Bytes activation() const;  // the rows of T tokens
   Bytes total() const;

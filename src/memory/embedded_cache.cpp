@@ -31,7 +31,8 @@ struct Kind {
 
 std::optional<std::int64_t> window_of(const model::Layer& layer) {
   const auto* attention = std::get_if<model::Attention>(&layer.mixer);
-  return attention ? attention->window_tokens : std::nullopt;
+  if (!attention) return std::nullopt;
+  return attention->window_tokens ? attention->window_tokens : attention->chunk_tokens;
 }
 
 /// Consecutive layers of a kind, each list of at most `capacity` bytes per token.

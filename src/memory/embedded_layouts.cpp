@@ -14,8 +14,8 @@ namespace {
 
 using model::Layout;
 
-constexpr std::array<std::string_view, 7> kMethods{
-    "gptq", "awq", "compressed-tensors", "bitsandbytes", "fp8", "fbgemm_fp8", "modelopt"};
+constexpr std::array<std::string_view, 8> kMethods{"gptq", "awq",        "compressed-tensors", "bitsandbytes",
+                                                   "fp8",  "fbgemm_fp8", "modelopt",           "mxfp4"};
 
 // How the format is named under which a method packs as it is read here; nothing is its default.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFormats{
@@ -43,6 +43,7 @@ bool reads_bits(const model::QuantizationScheme& scheme) {
     case Layout::kAwq:
     case Layout::kNvfp4:
     case Layout::kMxfp4:
+    case Layout::kMxfp4Blocks:
     case Layout::kBitsandbytes4:
       return bits == 4;
     case Layout::kFloat8:

@@ -17,9 +17,10 @@ Status refuse(const std::string& what, const std::string& where) {
 }
 
 Status check_mixer(const model::Attention& attention, const std::string& where) {
-  if (attention.is_cross || attention.chunk_tokens || attention.indexer ||
-      attention.value_dim() != attention.head_dim)
-    return refuse("the embedded engine computes layers of plain attention only", where);
+  if (attention.is_cross)
+    return refuse("the embedded engine computes no attention over another input than the text", where);
+  if (attention.indexer)
+    return refuse("the embedded engine computes no attention that an indexer chooses positions for", where);
   return {};
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 /// Largest widths over all layers.
 struct Widths {
-  std::int64_t hidden = 0, query = 0, key_value = 0, intermediate = 0, gate = 0, mixture = 0, experts = 0;
+  std::int64_t hidden = 0, query = 0, key = 0, value = 0, attended = 0, sinks = 0, intermediate = 0, gate = 0,
+               mixture = 0, experts = 0;
   std::int64_t state = 0, state_out = 0;
 };
 
@@ -20,8 +21,11 @@ Widths widths_of(const model::ModelSpec& spec) {
   widths.hidden = spec.hidden_size;
   for (const model::Layer& layer : spec.layers) {
     if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) {
-      widths.query = std::max(widths.query, std::int64_t{attention->q_heads} * attention->head_dim);
-      widths.key_value = std::max(widths.key_value, std::int64_t{attention->kv_heads} * attention->head_dim);
+      widths.query = std::max(widths.query, query_width(*attention));
+      widths.key = std::max(widths.key, std::int64_t{attention->kv_heads} * attention->head_dim);
+      widths.value = std::max(widths.value, std::int64_t{attention->kv_heads} * attention->value_dim());
+      widths.attended = std::max(widths.attended, std::int64_t{attention->q_heads} * attention->value_dim());
+      if (attention->has_sinks) widths.sinks = 1;
     }
     if (const model::State* state = state_of(layer)) {
       const StateWidths parts = state_widths(*state);
@@ -113,21 +117,22 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   Workspace space;
   space.residual = rows.of(tokens, widths.hidden);
   space.normed = rows.of(tokens, widths.hidden);
-  space.attention_out = rows.of(tokens, std::max({widths.hidden, widths.query, widths.state_out}));
+  space.attention_out = rows.of(tokens, std::max({widths.hidden, widths.attended, widths.state_out}));
   space.states = rows.of(tokens, widths.state);
   space.down_out = rows.of(tokens, widths.hidden);
   space.query = rows.of(tokens, widths.query);
-  space.key = rows.of(tokens, widths.key_value);
-  space.value = rows.of(tokens, widths.key_value);
+  space.key = rows.of(tokens, widths.key);
+  space.value = rows.of(tokens, widths.value);
   space.gate = rows.of(tokens, widths.gate);
   space.up = rows.of(tokens, widths.intermediate);
   space.experts = rows.of(tokens, widths.mixture) + rows.of(1, widths.experts + (widths.experts > 0 ? 1 : 0));
   space.rope_angles = rows.of(
       tokens, std::int64_t{spec.rope.rotary_dim} + (spec.window_rope ? spec.window_rope->rotary_dim : 0));
   space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);
-  space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows,
-                              std::max({widths.hidden, widths.intermediate, widths.query, widths.state_out}));
-  space.attention_scores = rows.of(options.threads, length);
+  space.thread_rows =
+      rows.of(std::int64_t{options.threads} * kWidenedRows,
+              std::max({widths.hidden, widths.intermediate, widths.attended, widths.state_out}));
+  space.attention_scores = rows.of(options.threads, length) + rows.of(options.threads, widths.sinks);
   if (!rows.is_sound())
     return fail(ErrorCode::kMalformed, "the engine's buffers for this model would not fit 63 bits",
                 "config.json", "check the sizes in the config, or lower --max-num-batched-tokens");

@@ -126,28 +126,44 @@ Weight copy_of(const Weight& weight, int number) {
   return one;
 }
 
+bool is_stacked(const artifact::Artifact& artifact, const Weight& weight) {
+  if (artifact.form() == artifact::Form::kGguf) return weight.copies > 1;
+  return weight.hf_name.find("{}") == std::string::npos;
+}
+
+namespace {
+
+// A module's tensors of any ending, joined by that sign.
+std::vector<const artifact::Tensor*> companions(const artifact::Artifact& artifact, std::string_view module,
+                                                char joint) {
+  std::vector<const artifact::Tensor*> tensors;
+  std::string tried(module);
+  tried += joint;
+  for (const Ending& ending : kEndings) {
+    if (joint == '_' && !ending.may_join_with_underscore) continue;
+    tried.resize(module.size() + 1);
+    tried += ending.text;
+    if (const artifact::Tensor* tensor = artifact.find(tried)) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+}  // namespace
+
 std::vector<const artifact::Tensor*> tensors_of(const artifact::Artifact& artifact, const Weight& weight) {
   std::vector<const artifact::Tensor*> tensors;
-  if (artifact.form() != artifact::Form::kGguf && weight.copies > 1) {
+  const bool is_gguf = artifact.form() == artifact::Form::kGguf;
+  if (!is_gguf && weight.copies > 1 && !is_stacked(artifact, weight)) {
     for (int i = 0; i < weight.copies; ++i)
       for (const artifact::Tensor* tensor : tensors_of(artifact, copy_of(weight, i)))
         tensors.push_back(tensor);
     return tensors;
   }
   const StoredName name = split_name(weight.hf_name);
-  const bool may_have_companions =
-      artifact.form() != artifact::Form::kGguf && weight.shape.size() == 2 && name.has_suffix;
-  if (!may_have_companions) {
-    if (const artifact::Tensor* tensor = find_tensor(artifact, weight)) tensors.push_back(tensor);
-    return tensors;
-  }
-  std::string tried(name.module);
-  tried += '.';
-  for (const Ending& ending : kEndings) {
-    tried.resize(name.module.size() + 1);
-    tried += ending.text;
-    if (const artifact::Tensor* tensor = artifact.find(tried)) tensors.push_back(tensor);
-  }
+  const bool may_have_companions = !is_gguf && weight.shape.size() == 2;
+  if (may_have_companions && name.has_suffix) return companions(artifact, name.module, '.');
+  if (const artifact::Tensor* tensor = find_tensor(artifact, weight)) return {tensor};
+  if (may_have_companions) return companions(artifact, weight.hf_name, '_');
   return tensors;
 }
 

@@ -49,6 +49,10 @@ StoredWeights read_stored_weights(const artifact::Artifact& artifact, const Quan
 /// One of the copies that a weight stands for, under its own name ("{}" is its number).
 Weight copy_of(const Weight& weight, int number);
 
+/// Of experts: whether one tensor [copies, ...] holds them all, as in GGUF, and where the name has no place
+/// for a number.
+bool is_stacked(const artifact::Artifact& artifact, const Weight& weight);
+
 /// The tensors that make up one weight and its copies: the one that find_tensor names, or, where a folder has
 /// it quantized, its codes and all companions of its module. Empty when there is none; any thread.
 std::vector<const artifact::Tensor*> tensors_of(const artifact::Artifact& artifact, const Weight& weight);

@@ -110,6 +110,7 @@ std::optional<facts::AttentionNeed> attention_need(const model::ModelSpec& spec)
     if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) {
       if (!need) need.emplace();
       need->head_dim = std::max(need->head_dim, attention->head_dim);
+      need->has_sinks = need->has_sinks || attention->has_sinks;
     } else if (const auto* latent = std::get_if<model::Latent>(&layer.mixer)) {
       if (!need) need.emplace();
       const bool is_sparse = latent->indexer || need->kind == facts::AttentionKind::kSparseLatent;
@@ -117,8 +118,8 @@ std::optional<facts::AttentionNeed> attention_need(const model::ModelSpec& spec)
     }
   }
   if (need)
-    need->has_sinks =
-        std::find(spec.traits.begin(), spec.traits.end(), model::Trait::kAttentionSinks) != spec.traits.end();
+    need->has_sinks = need->has_sinks || std::find(spec.traits.begin(), spec.traits.end(),
+                                                   model::Trait::kAttentionSinks) != spec.traits.end();
   return need;
 }
 

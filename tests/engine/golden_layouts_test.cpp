@@ -62,7 +62,9 @@ TEST_P(GoldenLayout, RowsAreTheNumbersOfTheReference) {
   EXPECT_EQ(weights->stored.value, set.expected["stored_bytes"].as_integer());
 }
 
-TEST_P(GoldenLayout, LogitsAndGreedyTokensMatchTheDequantizedReference) {
+class GoldenLayoutModel : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenLayoutModel, LogitsAndGreedyTokensMatchTheDequantizedReference) {
   const Golden set = golden(GetParam());
   const auto engine = load_model(set.folder, small_options(ComputeMode::kFloat32));
   ASSERT_TRUE(engine);
@@ -90,12 +92,27 @@ std::vector<std::string> computed_layouts() {
 INSTANTIATE_TEST_SUITE_P(Layouts, GoldenLayout, ::testing::ValuesIn(computed_layouts()),
                          [](const auto& test) { return test.param; });
 
+std::vector<std::string> computed_models() {
+  auto names = computed_layouts();
+  for (const auto& name : testing::present("quantized", {"gpt_oss_mxfp4"})) names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, GoldenLayoutModel, ::testing::ValuesIn(computed_models()),
+                         [](const auto& test) { return test.param; });
+
 // The reference keeps gpt-oss's experts as [experts, in, out].
 TEST(GoldenExperts, BlocksOfGptOssAreTheNumbersOfTheReference) {
   if (testing::present("quantized", {"gpt_oss_mxfp4"}).empty()) GTEST_SKIP() << "needs PLIMSOLL_GOLDEN";
   const Golden set = golden("gpt_oss_mxfp4");
   const auto artifact = artifact::open(set.folder);
   ASSERT_TRUE(artifact);
+  const auto spec = model::read_spec(**artifact);
+  ASSERT_TRUE(spec);
+  const auto weights = load_weights(**artifact, *spec);
+  ASSERT_TRUE(weights) << weights.error().describe();
+  EXPECT_EQ(weights->stored, memory::stored_weights_bytes(**artifact, *spec));
+  EXPECT_EQ(weights->stored.value, set.expected["stored_bytes"].as_integer());
   const auto& expected = set.tensors.at("dequantized.model.layers.0.mlp.experts.down_proj");
   ASSERT_EQ(expected.shape, (std::vector<std::int64_t>{4, 64, 64}));
   for (std::int64_t expert = 0; expert < 4; ++expert) {

@@ -20,6 +20,8 @@ namespace {
 
 // Eager float32 of the reference against our summation order; its own f32-against-f64 error is below 1e-4.
 constexpr float kTolerance = 2e-3F;
+// MiniMax's files hold tables of decays in bf16, which the reference read; see docs/architectures.md.
+constexpr float kRoundedDecays = 5e-3F;
 
 std::vector<TokenId> ids_of(const Json& list) {
   std::vector<TokenId> ids;
@@ -66,6 +68,7 @@ TEST_P(GoldenModel, LogitsAndGreedyTokensMatchTransformers) {
   ASSERT_TRUE(expected) << folder;
   const auto logits = testing::read_float_tensors(folder + "/expected_logits.safetensors");
   ASSERT_FALSE(logits.empty());
+  const float tolerance = GetParam() == "minimax" ? kRoundedDecays : kTolerance;
   for (const std::string prompt : {"p0", "p1", "p2"}) {
     SCOPED_TRACE(prompt);
     const Json& row = (*expected)["prompts"][prompt];
@@ -77,10 +80,10 @@ TEST_P(GoldenModel, LogitsAndGreedyTokensMatchTransformers) {
     const Trace run = run_alone(*engine, ids, params);
     EXPECT_EQ(run.tokens, ids_of(row["greedy48"]));
     ASSERT_EQ(run.step_logits.size(), 48u);
-    EXPECT_LT(largest_difference(run.step_logits[0], logits.at(prompt + ".last").values), kTolerance);
-    EXPECT_LT(largest_difference(run.prompt_logits.back(), logits.at(prompt + ".last").values), kTolerance);
+    EXPECT_LT(largest_difference(run.step_logits[0], logits.at(prompt + ".last").values), tolerance);
+    EXPECT_LT(largest_difference(run.prompt_logits.back(), logits.at(prompt + ".last").values), tolerance);
     if (prompt == "p2" && has_sound_steps(GetParam())) {
-      EXPECT_LT(largest_difference(run.step_logits[47], logits.at("p2.greedy_last").values), kTolerance);
+      EXPECT_LT(largest_difference(run.step_logits[47], logits.at("p2.greedy_last").values), tolerance);
     }
     if (prompt != "p1") continue;
     const auto& all = logits.at("p1.all");
@@ -89,7 +92,7 @@ TEST_P(GoldenModel, LogitsAndGreedyTokensMatchTransformers) {
                                    std::span(all.values)
                                        .subspan(static_cast<std::size_t>(t * all.shape[1]),
                                                 static_cast<std::size_t>(all.shape[1]))),
-                kTolerance)
+                tolerance)
           << "prompt position " << t;
   }
 }
@@ -140,10 +143,11 @@ std::vector<std::string> models() {
                                            "falcon_h1",
                                            "jamba",
                                            "minimax",
-                                           "kimi_linear",
                                            "qwen3_next",
                                            "qwen3_5_text",
-                                           "qwen3_5_moe_text"});
+                                           "qwen3_5_moe_text",
+                                           "gpt_oss",
+                                           "llama4_text"});
   std::erase_if(names, [](const std::string& name) {
     const std::string folder = testing::golden_path("models/" + name);
     return !std::filesystem::exists(folder + "/model.safetensors") &&

@@ -22,7 +22,7 @@ ModelSpec finish(ModelSpec spec, const DecoderStyle& style = {}) {
 
 // Sinks in every layer, every fourth layer full and the others sliding.
 void read_sliding_granite(KeyReader& keys, ModelSpec& spec) {
-  add_trait(spec, Trait::kAttentionSinks);
+  for_each_attention(spec, [](Attention& attention, std::size_t) { attention.has_sinks = true; });
   read_attention_bias(keys, spec);
   read_granite_scales(keys, spec);
   const auto window = read_window(keys, 128);
@@ -33,7 +33,7 @@ void read_sliding_granite(KeyReader& keys, ModelSpec& spec) {
 }
 
 void write_sinks(SpecWriter& writer, const Layer& layer) {
-  writer.add(Group::kAttention, "self_attn.sinks", {std::get<Attention>(layer.mixer).q_heads});
+  writer.role(Role::kAttentionSinks, {std::get<Attention>(layer.mixer).q_heads});
 }
 
 // OLMo's delta net keeps its projections and its gate apart.

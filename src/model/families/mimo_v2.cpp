@@ -79,14 +79,16 @@ ModelSpec mimo_v2_flash_from_config(KeyReader& keys) {
     for (std::size_t i = 1; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
   const bool sliding_sinks = keys.flag("add_swa_attention_sink_bias", true);
   const bool full_sinks = keys.flag("add_full_attention_sink_bias", false);
-  for (const Trait trait : {Trait::kAttentionSinks, Trait::kOwnScales, Trait::kOwnRope})
-    add_trait(spec, trait);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {
+    attention.has_sinks = attention.window_tokens ? sliding_sinks : full_sinks;
+  });
+  for (const Trait trait : {Trait::kOwnScales, Trait::kOwnRope}) add_trait(spec, trait);
   write_decoder(spec, {.moe = {.score_bias = "mlp.gate.e_score_correction_bias"},
                        .extras = [&](SpecWriter& writer, const Layer& layer, int) {
                          const auto& attention = std::get<Attention>(layer.mixer);
-                         if (attention.window_tokens ? sliding_sinks : full_sinks)
-                           writer.add(WeightGroup::kAttention, "self_attn.attention_sink_bias",
-                                      {attention.q_heads});
+                         if (attention.has_sinks)
+                           writer.role_as(Role::kAttentionSinks, "self_attn.attention_sink_bias",
+                                          {attention.q_heads});
                        }});
   spec.has_file_names = true;
   const auto window_layer = std::find(sliding.begin(), sliding.end(), true) - sliding.begin();

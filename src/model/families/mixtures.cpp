@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixtures of experts with files of their own shape: Mixtral, Phi-3.5-MoE, Granite MoE, DBRX, JetMoE,
-// Hunyuan, ERNIE 4.5, GPT-OSS, Llama 4. Source: transformers' configuration and modeling files of these
-// names.
+// Hunyuan, ERNIE 4.5. Source: transformers' configuration and modeling files of these names.
 #include "model/families/families.h"
 #include "model/families/parts.h"
 
@@ -9,14 +8,6 @@ namespace plimsoll::model {
 namespace {
 
 using Group = WeightGroup;
-
-// Every layer a mixture whose experts are as wide as intermediate_size.
-void set_plain_experts(KeyReader& keys, int experts, int per_token, ModelSpec& spec) {
-  const Ffn dense = spec.layers.front().ffn;
-  Ffn moe = read_moe(keys, dense, {experts, per_token, dense.intermediate_size});
-  moe.expert_intermediate_size = dense.intermediate_size;
-  for (Layer& layer : spec.layers) layer.ffn = moe;
-}
 
 ModelSpec read_granite_moe(KeyReader& keys) {
   ModelSpec spec = read_unchecked_decoder(keys, {.has_class_defaults = true});
@@ -235,94 +226,6 @@ ModelSpec ernie45_moe_from_config(KeyReader& keys) {
     if (layer.ffn.shared_intermediate_size > 0)
       write_gated(writer, Group::kSharedExperts, "mlp.shared_experts.", layer.ffn.shared_intermediate_size,
                   true, has_bias);
-  });
-  spec.has_file_names = true;
-  return spec;
-}
-
-ModelSpec gpt_oss_from_config(KeyReader& keys) {
-  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
-                                              .rope_theta = 150'000,
-                                              .context_tokens = 131'072,
-                                              .head_dim = 64,
-                                              .kv_heads = 8,
-                                              .hidden_size = 2880,
-                                              .intermediate_size = 2880,
-                                              .num_layers = 36,
-                                              .q_heads = 64,
-                                              .vocab_size = 201'088,
-                                              .has_class_defaults = true});
-  spec.rope.is_kept_in_32_bit = true;
-  add_trait(spec, Trait::kAttentionSinks);
-  add_trait(spec, Trait::kOwnFfn);
-  read_attention_bias(keys, spec, true);
-  read_windows(keys, read_window(keys, 128), 2, spec);
-  set_plain_experts(keys, 128, 4, spec);
-  write_layers(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
-    const auto& attention = std::get<Attention>(layer.mixer);
-    const std::int64_t width = writer.width(), inner = layer.ffn.expert_intermediate_size;
-    const int experts = layer.ffn.experts;
-    write_two_norms(writer);
-    write_attention(writer, attention);
-    writer.add(Group::kAttention, "self_attn.sinks", {attention.q_heads});
-    writer.add(Group::kRouter, "mlp.router.weight", {experts, width});
-    writer.add(Group::kRouter, "mlp.router.bias", {experts});
-    write_stacked(writer, "mlp.experts.gate_up_proj", {width, 2 * inner}, experts);
-    write_stacked(writer, "mlp.experts.gate_up_proj_bias", {2 * inner}, experts);
-    write_stacked(writer, "mlp.experts.down_proj", {inner, width}, experts);
-    write_stacked(writer, "mlp.experts.down_proj_bias", {width}, experts);
-  });
-  spec.has_file_names = true;
-  return spec;
-}
-
-ModelSpec llama4_from_config(KeyReader& keys) {
-  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
-                                              .rope_theta = 500'000,
-                                              .context_tokens = 131'072,
-                                              .head_dim = 128,
-                                              .kv_heads = 8,
-                                              .hidden_size = 5120,
-                                              .intermediate_size = 8192,
-                                              .num_layers = 48,
-                                              .q_heads = 40,
-                                              .vocab_size = 202'048,
-                                              .has_class_defaults = true});
-  add_trait(spec, Trait::kOwnAttention);
-  add_trait(spec, Trait::kOwnFfn);
-  read_attention_bias(keys, spec);
-  const std::int64_t step = keys.integer("no_rope_layer_interval", 1, kMaxLayers, 4);
-  const bool is_list = keys["no_rope_layers"].is_array() && keys["no_rope_layers"].size() > 0;
-  const auto rope =
-      is_list ? keys.per_layer("no_rope_layers", spec.layers.size(), 0, 1) : std::vector<std::int64_t>();
-  std::optional<std::int64_t> chunk;
-  if (keys.has("attention_chunk_size") || !keys.contains("attention_chunk_size"))
-    chunk = keys.integer("attention_chunk_size", 1, kMaxContext, 8192);
-  for_each_attention(spec, [&](Attention& attention, std::size_t i) {
-    attention.uses_rope = is_list ? rope[i] != 0 : (static_cast<std::int64_t>(i) + 1) % step != 0;
-    if (attention.uses_rope) attention.chunk_tokens = chunk;
-  });
-  read_layer_types(keys, chunk, spec);
-
-  Ffn moe = spec.layers.front().ffn;
-  moe.kind = FfnKind::kMoe;
-  moe.experts = keys.count("num_experts", kMaxExperts, 16);
-  moe.experts_per_token = keys.count("num_experts_per_tok", kMaxExperts, 1);
-  moe.expert_intermediate_size = moe.shared_intermediate_size = moe.intermediate_size;
-  moe.shared_experts = 1;
-  const int dense = keys.count("intermediate_size_mlp", kMaxWidth, 16'384);
-  for (Layer& layer : spec.layers) layer.ffn.intermediate_size = dense;
-  set_moe_layers(keys, moe, spec);
-  write_layers(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
-    write_two_norms(writer);
-    write_attention(writer, std::get<Attention>(layer.mixer));
-    if (layer.ffn.kind == FfnKind::kDense)
-      return write_gated(writer, Group::kFfn, "feed_forward.", layer.ffn.intermediate_size);
-    const std::int64_t width = writer.width(), inner = layer.ffn.expert_intermediate_size;
-    writer.linear(Group::kRouter, "feed_forward.router", layer.ffn.experts, width);
-    write_stacked(writer, "feed_forward.experts.gate_up_proj", {width, 2 * inner}, layer.ffn.experts);
-    write_stacked(writer, "feed_forward.experts.down_proj", {inner, width}, layer.ffn.experts);
-    write_gated(writer, Group::kSharedExperts, "feed_forward.shared_expert.", inner);
   });
   spec.has_file_names = true;
   return spec;

@@ -70,6 +70,34 @@ void write_stacked(SpecWriter& writer, std::string_view name, std::vector<std::i
   weight.is_linear = is_matrix;
 }
 
+void write_stacked_as(SpecWriter& writer, Role role, std::string_view name, std::vector<std::int64_t> shape,
+                      int experts, bool is_turned) {
+  Weight& weight = writer.role_as(role, name, std::move(shape));
+  weight.copies = experts;
+  weight.is_turned = is_turned;
+}
+
+void write_shared_as(SpecWriter& writer, std::string_view prefix, std::int64_t inner) {
+  const std::string at(prefix);
+  writer.linear_as(Role::kSharedGate, at + "gate_proj", inner, writer.width());
+  writer.linear_as(Role::kSharedUp, at + "up_proj", inner, writer.width());
+  writer.linear_as(Role::kSharedDown, at + "down_proj", writer.width(), inner);
+}
+
+void write_gated_as(SpecWriter& writer, std::string_view prefix, std::int64_t inner) {
+  const std::string at(prefix);
+  writer.linear_as(Role::kGate, at + "gate_proj", inner, writer.width());
+  writer.linear_as(Role::kUp, at + "up_proj", inner, writer.width());
+  writer.linear_as(Role::kDown, at + "down_proj", writer.width(), inner);
+}
+
+void set_plain_experts(KeyReader& keys, int experts, int per_token, ModelSpec& spec) {
+  const Ffn dense = spec.layers.front().ffn;
+  Ffn moe = read_moe(keys, dense, {experts, per_token, dense.intermediate_size});
+  moe.expert_intermediate_size = dense.intermediate_size;
+  for (Layer& layer : spec.layers) layer.ffn = moe;
+}
+
 std::optional<std::int64_t> read_window(KeyReader& keys, std::int64_t otherwise) {
   if (keys.has("sliding_window")) return keys.integer("sliding_window", 1, kMaxContext);
   if (keys.contains("sliding_window") || otherwise == 0) return std::nullopt;

@@ -74,6 +74,16 @@ void write_fused_ffn(SpecWriter& writer, const Ffn& ffn);
 void write_mixtral_experts(SpecWriter& writer, const Ffn& ffn);
 /// One tensor that stacks a matrix of every expert: [experts, rows, columns]. Its name has no number.
 void write_stacked(SpecWriter& writer, std::string_view name, std::vector<std::int64_t> shape, int experts);
+/// The same for the engine's use; `is_turned`: the matrices are [in, out].
+void write_stacked_as(SpecWriter& writer, Role role, std::string_view name, std::vector<std::int64_t> shape,
+                      int experts, bool is_turned = false);
+/// A gated feed-forward of that width, the shared expert of a mixture, under its own prefix.
+void write_shared_as(SpecWriter& writer, std::string_view prefix, std::int64_t inner);
+/// A dense one under another prefix than mlp.
+void write_gated_as(SpecWriter& writer, std::string_view prefix, std::int64_t inner);
+/// Makes every layer a mixture whose experts are as wide as intermediate_size; the class's figures where the
+/// config is silent.
+void set_plain_experts(KeyReader& keys, int experts, int per_token, ModelSpec& spec);
 
 /// The window that sliding_window states: none where it is null, `otherwise` (0: none) where it is absent.
 std::optional<std::int64_t> read_window(KeyReader& keys, std::int64_t otherwise);
