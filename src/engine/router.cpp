@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "kernels/kernels.h"
 
@@ -13,29 +14,12 @@ namespace {
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 /// How much an expert is wanted.
-class Choice {
- public:
-  Choice(std::span<const float> scores, std::span<const float> bias) : scores_(scores), bias_(bias) {}
-  float of(std::size_t expert) const { return scores_[expert] + (bias_.empty() ? 0.0F : bias_[expert]); }
-
-  /// The best one of [first, last) that is not among `chosen`; last when there is none.
-  std::size_t best(std::size_t first, std::size_t last, std::span<const ChosenExpert> chosen) const {
-    std::size_t found = last;
-    float highest = kNever;
-    for (std::size_t e = first; e < last; ++e) {
-      const bool is_taken = std::ranges::any_of(
-          chosen, [&](const ChosenExpert& other) { return other.expert == static_cast<std::int32_t>(e); });
-      if (is_taken || (found != last && !(of(e) > highest))) continue;
-      found = e;
-      highest = of(e);
-    }
-    return found;
-  }
-
- private:
-  std::span<const float> scores_, bias_;
+struct Choice {
+  std::span<const float> scores, bias;
+  float of(std::size_t expert) const { return scores[expert] + (bias.empty() ? 0.0F : bias[expert]); }
 };
 
+/// Never a NaN, so that groups have an order.
 float group_score(const model::Router& router, const Choice& choice, std::size_t first, std::size_t last) {
   float best = kNever, second = kNever;
   for (std::size_t e = first; e < last; ++e) {
@@ -45,7 +29,58 @@ float group_score(const model::Router& router, const Choice& choice, std::size_t
     else
       second = std::max(second, value);
   }
-  return router.sums_two_of_group && last - first > 1 ? best + second : best;
+  const float score = router.sums_two_of_group && last - first > 1 ? best + second : best;
+  return std::isnan(score) ? kNever : score;
+}
+
+/// The best so far of what was shown in ascending order: best first, of equal ones the lower.
+class Best {
+ public:
+  Best(const Choice& choice, std::span<ChosenExpert> kept) : choice_(choice), kept_(kept) {}
+
+  void show(std::size_t expert) {
+    const float value = choice_.of(expert);
+    std::size_t place = count_;
+    while (place > 0 && value > choice_.of(static_cast<std::size_t>(kept_[place - 1].expert))) --place;
+    if (place == kept_.size()) return;
+    count_ = std::min(count_ + 1, kept_.size());
+    for (std::size_t i = count_ - 1; i > place; --i) kept_[i] = kept_[i - 1];
+    kept_[place].expert = static_cast<std::int32_t>(expert);
+  }
+
+ private:
+  const Choice& choice_;
+  std::span<ChosenExpert> kept_;
+  std::size_t count_ = 0;
+};
+
+struct GroupRank {
+  float score = std::numeric_limits<float>::infinity();
+  std::int64_t group = -1;
+  bool is_before(const GroupRank& other) const {
+    return score > other.score || (score == other.score && group < other.group);
+  }
+};
+
+void choose(const model::Router& router, const Choice& choice, std::span<ChosenExpert> chosen) {
+  const auto groups = static_cast<std::size_t>(router.groups), size = choice.scores.size() / groups;
+  const auto rank_of = [&](std::size_t group) {
+    return GroupRank{group_score(router, choice, group * size, (group + 1) * size),
+                     static_cast<std::int64_t>(group)};
+  };
+  // The last group that is open: from the best one on, always the next.
+  GroupRank last;
+  for (int i = 0; groups > 1 && i < router.groups_per_token; ++i) {
+    GroupRank next{kNever, std::numeric_limits<std::int64_t>::max()};
+    for (std::size_t group = 0; group < groups; ++group)
+      if (const GroupRank rank = rank_of(group); last.is_before(rank) && rank.is_before(next)) next = rank;
+    last = next;
+  }
+  Best best(choice, chosen);
+  for (std::size_t group = 0; group < groups; ++group) {
+    if (groups > 1 && last.is_before(rank_of(group))) continue;
+    for (std::size_t e = group * size; e < (group + 1) * size; ++e) best.show(e);
+  }
 }
 
 }  // namespace
@@ -56,31 +91,11 @@ void choose_experts(const model::Router& router, std::span<float> logits, std::s
     kernels::softmax(logits.data(), std::ssize(logits));
   else
     for (float& value : logits) value = 1.0F / (1.0F + std::exp(-value));
-  const Choice choice(logits, score_bias);
-  const std::size_t groups = static_cast<std::size_t>(router.groups), size = logits.size() / groups;
-  const auto score_of = [&](std::size_t group) {
-    return group_score(router, choice, group * size, (group + 1) * size);
-  };
-  // A group is open when fewer than so many others are before it.
-  const auto is_open = [&](std::size_t group) {
-    int before = 0;
-    for (std::size_t other = 0; other < groups; ++other)
-      before += score_of(other) > score_of(group) || (other < group && score_of(other) == score_of(group));
-    return before < router.groups_per_token;
-  };
+  choose(router, {logits, score_bias}, chosen);
   float sum = 0;
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
-    std::size_t best = logits.size();
-    for (std::size_t group = 0; group < groups; ++group) {
-      if (groups > 1 && !is_open(group)) continue;
-      const std::size_t found = choice.best(group * size, (group + 1) * size, chosen.first(k));
-      if (found == (group + 1) * size) continue;
-      if (best == logits.size() || choice.of(found) > choice.of(best)) best = found;
-    }
-    if (best == logits.size())
-      best = choice.best(0, logits.size(), chosen.first(k));  // the groups are used up
-    chosen[k] = {static_cast<std::int32_t>(best), logits[best]};
-    sum += logits[best];
+  for (ChosenExpert& one : chosen) {
+    one.weight = logits[static_cast<std::size_t>(one.expert)];
+    sum += one.weight;
   }
   const float scale = static_cast<float>(router.scale) / (router.is_normalized ? sum + 1e-20F : 1.0F);
   for (ChosenExpert& one : chosen) one.weight *= scale;

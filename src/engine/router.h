@@ -15,7 +15,8 @@ struct ChosenExpert {
 };
 
 /// logits: [experts], overwritten by the scores. score_bias: [experts] or empty, corrects the scores for the
-/// choice alone. chosen: [experts per token], best first; of equal ones the lower expert.
+/// choice alone. chosen: [experts per token], best first; of equal ones the lower expert. The
+/// open groups hold as many experts as are chosen.
 /// Source: transformers' routers of Mixtral, Qwen 2 and 3 MoE, DeepSeek V2 and V3, GLM 4 MoE, MiniMax M2.
 void choose_experts(const model::Router& router, std::span<float> logits, std::span<const float> score_bias,
                     std::span<ChosenExpert> chosen);

@@ -102,6 +102,7 @@ TEST(Router, NotANumberChoosesWithinTheExperts) {
   std::vector<ChosenExpert> chosen(3);
   model::Router router;
   router.groups = 4;
+  router.groups_per_token = 2;
   choose_experts(router, logits, {}, chosen);
   std::vector<std::int32_t> experts;
   for (const ChosenExpert& one : chosen) experts.push_back(one.expert);
