@@ -2,6 +2,7 @@
 // A row for this program's own engine.
 #include <fmt/format.h>
 
+#include "base/division.h"
 #include "memory/memory.h"
 #include "plan/rows.h"
 
@@ -85,7 +86,7 @@ std::vector<Part> parts_of(const EmbeddedAnswer& answer, const memory::EngineRul
       {"attention_workspace", space.attention_scores + space.thread_rows,
        "scores and one weight row per thread"},
       {"non_torch", plan.process_base, "program, tokenizer and heap"},
-      {"moe_workspace", Bytes(0), "no expert layers in this engine"},
+      {"moe_workspace", Bytes(0), "counted with the activation"},
       {"cuda_graph", Bytes(0), "runs on the CPU"},
       {"encoder", Bytes(0), "text only"},
       {"processor_cache", Bytes(0), "text only"},
@@ -163,18 +164,31 @@ void add_command(const Question& question, const EmbeddedAnswer& answer, Embedde
                           "give the folder or the .gguf file with the weights as MODEL"});
 }
 
+// All blocks of states are one group here: they differ by nothing but what lies in them.
 std::vector<memory::VllmGroup> groups_of(const memory::EmbeddedCache& cache, Tokens length, int chunk) {
   std::vector<memory::VllmGroup> groups;
+  memory::VllmGroup states{.kind = memory::VllmKind::kState,
+                           .num_layers = std::ranges::count_if(
+                               cache.states, [](const auto& place) { return !place.recurrent.empty(); }),
+                           .block_size = cache.block_size,
+                           .page = {}};
+  if (states.num_layers > 0) states.page = Bytes(divided_up(cache.state_bytes.value, states.num_layers));
   for (std::size_t i = 0; i < cache.groups.size(); ++i) {
+    const std::int64_t blocks = cache.blocks_for(i, length.value, chunk);
+    if (std::holds_alternative<schedule::StateCache>(cache.groups[i])) {
+      states.blocks_per_request += blocks;
+      continue;
+    }
     const auto in_group = [&](const auto& place) { return place.group == static_cast<int>(i); };
     memory::VllmGroup group;
     group.kind = cache.window_of(i) ? memory::VllmKind::kSlidingWindow : memory::VllmKind::kFull;
     group.num_layers = std::ranges::count_if(cache.places, in_group);
     group.block_size = cache.block_size;
     group.page = Bytes(cache.bytes_per_block.value / group.num_layers);
-    group.blocks_per_request = cache.blocks_for(i, length.value, chunk);
+    group.blocks_per_request = blocks;
     groups.push_back(group);
   }
+  if (states.num_layers > 0) groups.push_back(states);
   return groups;
 }
 
