@@ -36,14 +36,6 @@ void put_vector(Role role, std::vector<float> values, bool alternates_gate_up, F
     take_gate_up_bias(values, alternates_gate_up, expert);
 }
 
-/// The tensor of all experts.
-model::Weight whole(const model::Weight& weight) {
-  model::Weight all = weight;
-  all.copies = 1;
-  all.shape.insert(all.shape.begin(), weight.copies);
-  return all;
-}
-
 bool is_in_blocks(const artifact::Artifact& artifact, const model::Weight& weight,
                   const std::optional<model::Quantization>& declared) {
   if (!declared || model::find_tensor(artifact, weight)) return false;
@@ -65,7 +57,7 @@ Status load_blocks(const artifact::Artifact& artifact, const model::Weight& weig
 
 Status load_stacked(const artifact::Artifact& artifact, const model::Weight& weight, bool alternates_gate_up,
                     std::vector<FfnWeights>& experts) {
-  const model::Weight all = whole(weight);
+  const model::Weight all = stack_of(weight);
   PLIMSOLL_TRY(const auto stored, load_tensor(artifact, all));
   PLIMSOLL_CHECK(stored.has_value(), "experts are not optional");
   if (weight.shape.size() == 2) {

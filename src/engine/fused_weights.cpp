@@ -46,6 +46,15 @@ void take_gates(const model::Attention& attention, LayerWeights& layer) {
   layer.output_gate_bias = some_values(biases, rows, gates);
 }
 
+// Keys and values of each head in turn.
+void take_apart_latent(const model::Latent& latent, const StoredMatrix& expansion, LatentWeights& weights) {
+  const std::int64_t step = std::int64_t{latent.qk_nope_head_dim} + latent.v_head_dim;
+  for (std::int64_t row = 0; row < expansion.rows; row += step) {
+    weights.keys.push_back(some_rows(expansion, latent.qk_nope_head_dim, {row, 0, 0}));
+    weights.values.push_back(some_rows(expansion, latent.v_head_dim, {row + latent.qk_nope_head_dim, 0, 0}));
+  }
+}
+
 RowRuns gate_rows(bool alternates) {
   return alternates ? RowRuns{0, 1, 2} : RowRuns{0, 0, 0};
 }
@@ -72,6 +81,11 @@ void take_apart(const model::ModelSpec& spec, std::size_t layer, const Fused& fu
   const auto* attention = std::get_if<model::Attention>(&spec.layers[layer].mixer);
   if (attention && fused.qkv.rows > 0) take_apart_qkv(*attention, spec.fused_qkv, fused, weights);
   if (attention && attention->has_output_gate) take_gates(*attention, weights);
+  if (fused.latent_expansion.rows > 0)
+    take_apart_latent(std::get<model::Latent>(spec.layers[layer].mixer), fused.latent_expansion,
+                      weights.latent);
+  else
+    weights.latent.are_keys_turned = !weights.latent.keys.empty();
   if (fused.gate_up.rows == 0) return;
   take_gate_up(fused.gate_up, false, weights.ffn);
   take_gate_up_bias(fused.gate_up_bias, false, weights.ffn);

@@ -44,6 +44,7 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
   allocate(attended_, workspace.attention_out);
   allocate(states_, workspace.states);
   if (!states_.empty()) runs_.reserve(normed_.size() / static_cast<std::size_t>(spec_.hidden_size));
+  allocate(latents_, workspace.latents);
   allocate(gate_, workspace.gate);
   allocate(up_, workspace.up);
   if (workspace.experts.value > 0) allocate_experts();
@@ -54,6 +55,7 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
   score_stride_ = static_cast<std::int64_t>(scores_.size()) / team_.threads();
   angle_stride_ = spec_.rope.rotary_dim + (spec_.window_rope ? spec_.window_rope->rotary_dim : 0);
   scratch_stride_ = static_cast<std::int64_t>(scratch_.size()) / team_.threads();
+  latent_stride_ = static_cast<std::int64_t>(latents_.size()) / team_.threads();
   // Rows whose logits are asked for are normalized into normed_, which holds one row per token of a step.
   max_logit_rows_ = static_cast<int>(std::min(static_cast<std::int64_t>(logits_.size()) / spec_.vocab_size,
                                               static_cast<std::int64_t>(normed_.size()) / spec_.hidden_size));
@@ -61,8 +63,8 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
 
 Bytes Graph::buffer_bytes() const {
   std::size_t floats = 0;
-  for (const auto* buffer : {&residual_, &normed_, &block_out_, &query_, &key_, &value_, &attended_, &gate_,
-                             &up_, &states_, &logits_, &angles_, &scores_, &scratch_})
+  for (const auto* buffer : {&residual_, &normed_, &block_out_, &query_, &key_, &value_, &attended_,
+                             &latents_, &gate_, &up_, &states_, &logits_, &angles_, &scores_, &scratch_})
     floats += buffer->size();
   floats +=
       mixture_.offsets.size() + mixture_.gathered.size() + mixture_.output.size() + mixture_.scores.size();
@@ -136,7 +138,10 @@ void Graph::add_to_residual(const NormWeights& post_norm, const model::Residual&
 void Graph::mixer_block(std::span<const Row> rows, int layer, const float* input, float* output) {
   const model::Layer& spec = spec_.layers[static_cast<std::size_t>(layer)];
   const bool is_state = std::holds_alternative<model::State>(spec.mixer);
-  if (!is_state) attention_block(rows, layer, input, output);
+  if (std::holds_alternative<model::Latent>(spec.mixer))
+    latent_block(rows, layer, input, output);
+  else if (!is_state)
+    attention_block(rows, layer, input, output);
   if (is_state || !spec.side_states.empty()) state_block(rows, layer, input, output, !is_state);
 }
 

@@ -51,16 +51,24 @@ class Graph {
 
  private:
   struct Product;  // one matrix times all rows
+  struct Angles;   // of one row
 
   void multiply(std::span<const Product> products, const float* input, std::int64_t num_rows);
   void embed(std::span<const Row> rows);
   /// Each block reads `input` [rows, hidden] and leaves [rows, hidden] in `output`.
   void mixer_block(std::span<const Row> rows, int layer, const float* input, float* output);
   void attention_block(std::span<const Row> rows, int layer, const float* input, float* output);
+  Angles angles_of(std::int64_t r, bool has_window) const;
   void prepare(const Row& row, std::int64_t r, int layer);
   void turn(std::int64_t r, const model::Attention& attention);
   void store(const Row& row, std::int64_t r, int layer);
   void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);
+  void latent_block(std::span<const Row> rows, int layer, const float* input, float* output);
+  float latent_eps(const model::Latent& latent) const;
+  void finish_latent(const Row& row, std::int64_t r, int layer);
+  void latent_head(std::span<const Row> rows, int layer, int head, int thread);
+  void absorb_keys(std::int64_t num_rows, int layer, int head, float* queries, float* packed, float* scratch);
+  void attend_latent(const Row& row, int layer, const float* query, float* scores, float* sum);
   struct StateCall;  // what the steps of a state_block share
   /// Rows of one sequence in a step.
   struct Run {
@@ -122,6 +130,7 @@ class Graph {
   std::int64_t key_stride_ = 0, value_stride_ = 0;
   std::int64_t score_stride_ = 0;  // scores of one query head over max_model_len positions
   std::int64_t scratch_stride_ = 0;
+  std::int64_t latent_stride_ = 0;
   std::int64_t angle_stride_ = 0;  // of one row
   std::int64_t state_stride_ = 0;
 
@@ -129,9 +138,10 @@ class Graph {
   std::vector<float> normed_;     // [max_rows, hidden]
   std::vector<float> block_out_;  // [max_rows, hidden]
   std::vector<float> query_;      // [max_rows, query_stride]: queries, then gates
-  std::vector<float> key_;        // [max_rows, key_stride]
-  std::vector<float> value_;      // [max_rows, value_stride]
+  std::vector<float> key_;        // [max_rows, key_stride]; of latent layers the vector of a token
+  std::vector<float> value_;      // [max_rows, value_stride]; of latent layers the compressed query
   std::vector<float> attended_;   // [max_rows, attended_stride]
+  std::vector<float> latents_;    // [threads, max_rows]: of one head, queries and sums in the latent space
   std::vector<float> gate_;       // [max_rows, intermediate]
   std::vector<float> up_;         // [max_rows, intermediate]
   std::vector<float> logits_;     // [max_logit_rows, vocab]

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/cached_vectors.h"
 #include "engine/graph_parts.h"
 #include "kernels/elementwise.h"
 
@@ -21,6 +22,13 @@ std::int64_t first_seen(const model::Attention& attention, std::int64_t position
 }
 
 }  // namespace
+
+Graph::Angles Graph::angles_of(std::int64_t r, bool has_window) const {
+  const bool is_other = ropes_.windows && has_window;
+  const model::RopeSpec& rope = is_other ? *spec_.window_rope : spec_.rope;
+  const float* cosines = angles_.data() + r * angle_stride_ + (is_other ? spec_.rope.rotary_dim : 0);
+  return {rope, cosines, cosines + rope.rotary_dim / 2};
+}
 
 // Everything that happens to a row's queries and keys before they meet.
 void Graph::prepare(const Row& row, std::int64_t r, int layer) {
@@ -55,14 +63,11 @@ void Graph::prepare(const Row& row, std::int64_t r, int layer) {
 }
 
 void Graph::turn(std::int64_t r, const model::Attention& attention) {
-  const bool is_other = ropes_.windows && attention.window_tokens;
-  const model::RopeSpec& rope = is_other ? *spec_.window_rope : spec_.rope;
-  const float* cosines = angles_.data() + r * angle_stride_ + (is_other ? spec_.rope.rotary_dim : 0);
-  const float* sines = cosines + rope.rotary_dim / 2;
-  kernels::rope(query_.data() + r * query_stride_, attention.q_heads, attention.head_dim, rope.rotary_dim,
-                rope.interleaved, cosines, sines);
-  kernels::rope(key_.data() + r * key_stride_, attention.kv_heads, attention.head_dim, rope.rotary_dim,
-                rope.interleaved, cosines, sines);
+  const Angles angles = angles_of(r, attention.window_tokens.has_value());
+  for (const auto& [heads, vectors] : {std::pair(attention.q_heads, query_.data() + r * query_stride_),
+                                       std::pair(attention.kv_heads, key_.data() + r * key_stride_)})
+    kernels::rope(vectors, heads, attention.head_dim, angles.rope.rotary_dim, angles.rope.interleaved,
+                  angles.cosines, angles.sines);
 }
 
 void Graph::store(const Row& row, std::int64_t r, int layer) {
@@ -70,17 +75,12 @@ void Graph::store(const Row& row, std::int64_t r, int layer) {
   const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
   const std::int64_t block = blocks[static_cast<std::size_t>(row.position / block_size_)];
   const std::int64_t slot = row.position % block_size_;
-  const auto put = [&](const float* vector, std::int64_t dim, std::byte* place) {
-    if (pool_.dtype() == DType::kF32)
-      std::memcpy(reinterpret_cast<float*>(place) + slot * dim, vector,
-                  static_cast<std::size_t>(dim) * sizeof(float));
-    else
-      kernels_.to_bf16(vector, dim, reinterpret_cast<std::uint16_t*>(place) + slot * dim);
-  };
   const std::int64_t dim = attention.head_dim, value_dim = attention.value_dim();
+  const CachedVectors keys(kernels_, pool_.dtype(), dim), values(kernels_, pool_.dtype(), value_dim);
   for (int head = 0; head < attention.kv_heads; ++head) {
-    put(key_.data() + r * key_stride_ + head * dim, dim, pool_.keys(block, layer, head));
-    put(value_.data() + r * value_stride_ + head * value_dim, value_dim, pool_.values(block, layer, head));
+    keys.write(key_.data() + r * key_stride_ + head * dim, pool_.keys(block, layer, head), slot);
+    values.write(value_.data() + r * value_stride_ + head * value_dim, pool_.values(block, layer, head),
+                 slot);
   }
 }
 
@@ -91,7 +91,8 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const std::int64_t dim = attention.head_dim, value_dim = attention.value_dim();
   const int group = attention.q_heads / attention.kv_heads;
-  const bool is_f32 = pool_.dtype() == DType::kF32;
+  const CachedVectors cached_keys(kernels_, pool_.dtype(), dim);
+  const CachedVectors cached_values(kernels_, pool_.dtype(), value_dim);
   const std::int64_t first = first_seen(attention, row.position), seen = row.position + 1 - first;
   const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
   float* scores = scores_.data() + thread * score_stride_;
@@ -100,11 +101,8 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
     for (std::int64_t position = first; position <= row.position; ++position) {
       const std::byte* keys =
           pool_.keys(blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
-      const std::int64_t slot = position % block_size_ * dim;
-      const float product =
-          is_f32 ? kernels_.dot_f32(query, reinterpret_cast<const float*>(keys) + slot, dim)
-                 : kernels_.dot_bf16(query, reinterpret_cast<const std::uint16_t*>(keys) + slot, dim);
-      scores[position - first] = product * static_cast<float>(attention.scale);
+      scores[position - first] =
+          cached_keys.dot(query, keys, position % block_size_) * static_cast<float>(attention.scale);
     }
     if (attention.soft_cap > 0) kernels::soft_cap(static_cast<float>(attention.soft_cap), seen, scores);
     if (attention.has_sinks) scores[seen] = weights.sinks[static_cast<std::size_t>(head)];
@@ -114,13 +112,7 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
     for (std::int64_t position = first; position <= row.position; ++position) {
       const std::byte* values =
           pool_.values(blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
-      const std::int64_t slot = position % block_size_ * value_dim;
-      const float probability = scores[position - first];
-      if (is_f32)
-        kernels_.add_scaled_f32(probability, reinterpret_cast<const float*>(values) + slot, value_dim, out);
-      else
-        kernels_.add_scaled_bf16(probability, reinterpret_cast<const std::uint16_t*>(values) + slot,
-                                 value_dim, out);
+      cached_values.add_scaled(scores[position - first], values, position % block_size_, value_dim, out);
     }
     if (attention.has_output_gate)
       kernels::gate_by_sigmoid(query_.data() + r * query_stride_ + (attention.q_heads + head) * dim,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the halves of the graph (graph.cpp, graph_ffn.cpp) share and nobody else sees.
+// What the parts of the graph (graph.cpp, graph_attention.cpp, ...) share and nobody else sees.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,13 @@ struct Graph::Product {
   float* output = nullptr;  // [rows, output_stride]
   std::int64_t output_stride = 0;
   std::int64_t chunks() const { return divided_up(matrix->rows, kRowsPerChunk); }
+};
+
+/// How far one row turns, and in what pairs.
+struct Graph::Angles {
+  const model::RopeSpec& rope;
+  const float* cosines;  // [rotary_dim/2]
+  const float* sines;
 };
 
 inline void multiply_by(double factor, std::int64_t n, float* values) {

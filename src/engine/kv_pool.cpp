@@ -30,6 +30,9 @@ Result<KvPool> KvPool::create(const model::ModelSpec& spec, const memory::Embedd
       layout.kv_heads = attention->kv_heads;
       layout.key_bytes = layout.values_offset_bytes / attention->kv_heads;
       layout.value_bytes = per_token.values.value * cache.block_size / attention->kv_heads;
+    } else if (std::holds_alternative<model::Latent>(spec.layers[i].mixer)) {
+      layout.kv_heads = 1;
+      layout.key_bytes = per_token.keys.value * cache.block_size;
     }
     pool.layers_bytes_ += (per_token.keys + per_token.values).value * cache.block_size;
     pool.layers_.push_back(layout);

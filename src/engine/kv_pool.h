@@ -40,7 +40,7 @@ class KvPool {
   /// In whose block table a layer's blocks are.
   int group_of(int layer) const { return layers_[static_cast<std::size_t>(layer)].group; }
   /// First key of one head of one layer in a block of the layer's group; keys of the block's tokens follow
-  /// each other: [block_size, head_dim].
+  /// each other: [block_size, head_dim]. A latent layer has one head, and no values: [block_size, width].
   std::byte* keys(std::int64_t block, int layer, int kv_head) const;
   std::byte* values(std::int64_t block, int layer, int kv_head) const;
 

@@ -51,6 +51,13 @@ Result<std::optional<StoredTensor>> load_tensor(const artifact::Artifact& artifa
   return std::optional<StoredTensor>(StoredTensor{tensor, bytes});
 }
 
+model::Weight stack_of(const model::Weight& weight) {
+  model::Weight all = weight;
+  all.copies = 1;
+  all.shape.insert(all.shape.begin(), weight.copies);
+  return all;
+}
+
 StoredMatrix matrix_of(const StoredTensor& stored, const model::Weight& weight, std::int64_t number) {
   const auto& shape = stored.tensor->shape;
   const std::int64_t outer = shape[shape.size() - 2], inner = shape.back();

@@ -26,6 +26,9 @@ struct StoredTensor {
 Result<std::optional<StoredTensor>> load_tensor(const artifact::Artifact& artifact,
                                                 const model::Weight& weight);
 
+/// The tensor [copies, ...] that holds all copies of a weight.
+model::Weight stack_of(const model::Weight& weight);
+
 /// Matrix `number` of a tensor [..., rows, columns]; [..., columns, rows] where the weight is turned.
 StoredMatrix matrix_of(const StoredTensor& stored, const model::Weight& weight, std::int64_t number = 0);
 

@@ -11,7 +11,7 @@
 namespace plimsoll::engine {
 
 /// Nothing for roles that have no place: check_embedded refuses models with such weights.
-using Slot = std::variant<std::monostate, StoredMatrix*, std::vector<float>*>;
+using Slot = std::variant<std::monostate, StoredMatrix*, std::vector<float>*, std::vector<StoredMatrix>*>;
 
 /// Of a model's ends.
 Slot slot_of(ModelWeights& weights, model::Role role);

@@ -29,6 +29,18 @@ void add_one_to_norms(ModelWeights& weights) {
       add_one(*weight);
 }
 
+// A matrix of each head, which only GGUF has; a tool may have dropped the axis of a single one.
+Status load_heads(const artifact::Artifact& artifact, const model::Weight& weight,
+                  std::vector<StoredMatrix>& heads) {
+  const artifact::Tensor* tensor = model::find_tensor(artifact, weight);
+  const bool is_plain = weight.copies == 1 && tensor && tensor->shape.size() == weight.shape.size();
+  const model::Weight all = is_plain ? weight : stack_of(weight);
+  PLIMSOLL_TRY(const auto stored, load_tensor(artifact, all));
+  PLIMSOLL_CHECK(stored.has_value(), "matrices of heads are not optional");
+  for (int i = 0; i < weight.copies; ++i) heads.push_back(matrix_of(*stored, all, i));
+  return {};
+}
+
 }  // namespace
 
 Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
@@ -54,6 +66,10 @@ Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const mode
                                        : slot_of(weights.layers[index], fused[index], weight.role);
     if (auto* const* matrix = std::get_if<StoredMatrix*>(&slot)) {
       PLIMSOLL_TRY(**matrix, load_matrix(artifact, weight, declared));
+      continue;
+    }
+    if (auto* const* heads = std::get_if<std::vector<StoredMatrix>*>(&slot)) {
+      PLIMSOLL_TRY_VOID(load_heads(artifact, weight, **heads));
       continue;
     }
     auto* const* vector = std::get_if<std::vector<float>*>(&slot);

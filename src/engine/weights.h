@@ -28,15 +28,16 @@ struct FfnWeights {
 
 /// Latent attention: all heads' keys and values are expanded from one short vector per token.
 struct LatentWeights {
-  StoredMatrix query_compression;                  // [q_lora, hidden], or no rows: LayerWeights::query
-  std::vector<float> query_compression_bias;       // [q_lora], or empty
-  std::vector<float> query_norm;                   // [q_lora]
-  StoredMatrix query_expansion;                    // [heads * (nope + rope), q_lora]
-  StoredMatrix compression;                        // [kv_lora + rope, hidden]
-  std::vector<float> compression_bias;             // [kv_lora + rope], or empty
-  std::vector<float> norm;                         // [kv_lora]
-  StoredMatrix expansion;                          // [heads * (nope + v), kv_lora], or no rows and
-  std::vector<StoredMatrix> key_rows, value_rows;  // of each head [kv_lora, nope] and [v, kv_lora]
+  StoredMatrix query_compression;             // [q_lora, hidden], or no rows: LayerWeights::query
+  std::vector<float> query_compression_bias;  // [q_lora], or empty
+  std::vector<float> query_norm;              // [q_lora]
+  StoredMatrix query_expansion;               // [heads * (nope + rope), q_lora]
+  StoredMatrix compression;                   // [kv_lora + rope, hidden]
+  std::vector<float> compression_bias;        // [kv_lora + rope], or empty
+  std::vector<float> norm;                    // [kv_lora]
+  std::vector<StoredMatrix> keys;             // of each head [nope, kv_lora]; turned: [kv_lora, nope]
+  std::vector<StoredMatrix> values;           // of each head [v, kv_lora]
+  bool are_keys_turned = false;
 };
 
 /// A mixer with a state: what its kind has, the rest is empty. model::Role says what each is.

@@ -101,6 +101,10 @@ class Comparison {
   }
 
  private:
+  const std::string& name_of(const model::Weight& weight) const {
+    return subject_.is_gguf() ? weight.gguf_name : weight.hf_name;
+  }
+
   // Prediction layers are left out of many files.
   bool may_be_absent(const model::Weight& weight) const {
     return weight.is_optional || !weight.is_parameter || weight.group == model::WeightGroup::kMtp ||
@@ -108,15 +112,15 @@ class Comparison {
   }
 
   // Kernels and stacks have more dimensions in files than as matrices, or experts stand below one another.
-  static bool has_shape(const artifact::Tensor& tensor, const model::Weight& weight) {
+  bool has_shape(const artifact::Tensor& tensor, const model::Weight& weight) const {
     if (tensor.shape == weight.shape) return true;
-    const bool is_stack = weight.copies > 1 && weight.hf_name.find("{}") == std::string::npos;
+    const bool is_stack = weight.copies > 1 && name_of(weight).find("{}") == std::string::npos;
     const std::int64_t elements = is_stack ? weight.elements() : weight.elements() / weight.copies;
     return (is_stack || tensor.shape.size() != weight.shape.size()) && tensor.elements() == elements;
   }
 
   void compare(const model::Weight& weight, int copy) {
-    const std::string name = copy_name(subject_.is_gguf() ? weight.gguf_name : weight.hf_name, copy);
+    const std::string name = copy_name(name_of(weight), copy);
     if (name.empty()) return;
     const artifact::Tensor* tensor = names_.find(name);
     // Encoders have other names in some files, and the same names for other shapes.

@@ -77,15 +77,16 @@ struct Workspace {
   Bytes attention_out;  // [T, max(hidden, q_heads * value_dim, heads * head_dim of states)]
   Bytes down_out;       // [T, hidden]; also the output projection of attention
   Bytes query;          // [T, query_width]
-  Bytes key;            // [T, kv_heads * head_dim]
-  Bytes value;          // [T, kv_heads * value_dim]
+  Bytes key;            // [T, kv_heads * head_dim]; of latent layers kv_lora + rope
+  Bytes value;          // [T, kv_heads * value_dim]; of latent layers q_lora
+  Bytes latents;        // [threads, T, kv_lora + rope + max(kv_lora, nope)]; nothing without latent layers
   Bytes states;         // [T, max(StateWidths::total(), hidden)]; nothing without states
   Bytes gate;           // [T, intermediate]; nothing without gates
   Bytes up;             // [T, intermediate]
   Bytes rope_angles;    // [T, rotary_dim]: cosines and sines, of each of the model's ropes
   Bytes logits;         // [min(max_num_seqs, kLogitRows), vocab]
   Bytes experts;        // mixtures: rows of one expert in and out [T, 2 hidden], scores [T, experts], choices
-  Bytes thread_rows;    // [threads, kWidenedRows, max(hidden, intermediate, q_heads * value_dim)]
+  Bytes thread_rows;    // [threads, kWidenedRows, widest matrix]
   Bytes attention_scores;  // [threads, max_model_len], one more where a layer has sinks
 
   Bytes activation() const;  // the rows of T tokens

@@ -24,8 +24,15 @@ Status check_mixer(const model::Attention& attention, const std::string& where) 
   return {};
 }
 
-Status check_mixer(const model::Latent&, const std::string& where) {
-  return refuse("the embedded engine computes layers of plain attention only", where);
+Status check_mixer(const model::Latent& latent, const std::string& where) {
+  if (latent.indexer)
+    return refuse("the embedded engine has no indexer that chooses what sparse latent attention reads",
+                  where);
+  if (latent.window_tokens || latent.tokens_per_entry != 1)
+    return refuse("the embedded engine keeps no window of latent vectors beside compressed ones", where);
+  if (latent.qk_nope_head_dim < 1)
+    return refuse("the embedded engine computes no latent attention whose heads turn whole", where);
+  return {};
 }
 
 Status check_mixer(const model::State& state, const std::string& where) {
@@ -53,6 +60,17 @@ Status check_mixer(const model::NoMixer&, const std::string&) {
   return {};
 }
 
+Status check_router(const model::Ffn& ffn) {
+  const model::Router& router = ffn.router;
+  if (ffn.experts % router.groups != 0 ||
+      std::int64_t{ffn.experts / router.groups} * router.groups_per_token < ffn.experts_per_token)
+    return refuse(
+        fmt::format("the embedded engine cannot choose {} of {} experts from the best {} of {} groups",
+                    ffn.experts_per_token, ffn.experts, router.groups_per_token, router.groups),
+        "config.json: /n_group");
+  return {};
+}
+
 Status check_layer(const model::Layer& layer, const std::string& where) {
   PLIMSOLL_TRY_VOID(std::visit([&](const auto& mixer) { return check_mixer(mixer, where); }, layer.mixer));
   if (layer.side_states.size() > 1 ||
@@ -64,6 +82,7 @@ Status check_layer(const model::Layer& layer, const std::string& where) {
   if (layer.kv_source)
     return refuse("the embedded engine computes no layer that reads another layer's keys and values", where);
   if (layer.num_mixers != 1) return refuse("the embedded engine computes no layer of several mixers", where);
+  if (layer.ffn.kind == model::FfnKind::kMoe) PLIMSOLL_TRY_VOID(check_router(layer.ffn));
   if (layer.ffn.kind != model::FfnKind::kNone && layer.ffn.activation == model::Activation::kOther)
     return refuse("the embedded engine does not know the activation of this model",
                   "config.json: /hidden_act");

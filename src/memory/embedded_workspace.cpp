@@ -11,28 +11,46 @@ namespace {
 
 /// Largest widths over all layers.
 struct Widths {
-  std::int64_t hidden = 0, query = 0, key = 0, value = 0, attended = 0, sinks = 0, intermediate = 0, gate = 0,
-               mixture = 0, experts = 0;
-  std::int64_t state = 0, state_out = 0;
+  std::int64_t hidden = 0, query = 0, key = 0, value = 0, attended = 0, sinks = 0, latent = 0, state = 0;
+  std::int64_t columns = 0;  // of matrices that are multiplied
+  std::int64_t intermediate = 0, gate = 0, mixture = 0, experts = 0;
 };
+
+void raise(std::int64_t& width, std::int64_t least) {
+  width = std::max(width, least);
+}
+
+void widen_for(const model::Attention& attention, Widths& widths) {
+  raise(widths.query, query_width(attention));
+  raise(widths.key, std::int64_t{attention.kv_heads} * attention.head_dim);
+  raise(widths.value, std::int64_t{attention.kv_heads} * attention.value_dim());
+  raise(widths.attended, std::int64_t{attention.q_heads} * attention.value_dim());
+  if (attention.has_sinks) widths.sinks = 1;
+}
+
+void widen_for(const model::Latent& latent, Widths& widths) {
+  const std::int64_t heads = latent.q_heads, nope = latent.qk_nope_head_dim, rank = latent.kv_lora_rank;
+  raise(widths.query, heads * (nope + latent.qk_rope_head_dim));
+  raise(widths.key, latent.width());
+  raise(widths.value, latent.q_lora_rank);
+  raise(widths.attended, heads * latent.v_head_dim);
+  raise(widths.latent, latent.width() + std::max(rank, nope));
+  raise(widths.columns, std::max({rank, nope, std::int64_t{latent.q_lora_rank}}));
+}
+
+void widen_for(const model::State&, Widths&) {}
+void widen_for(const model::NoMixer&, Widths&) {}
 
 Widths widths_of(const model::ModelSpec& spec) {
   Widths widths;
   widths.hidden = spec.hidden_size;
   for (const model::Layer& layer : spec.layers) {
-    if (const auto* attention = std::get_if<model::Attention>(&layer.mixer)) {
-      widths.query = std::max(widths.query, query_width(*attention));
-      widths.key = std::max(widths.key, std::int64_t{attention->kv_heads} * attention->head_dim);
-      widths.value = std::max(widths.value, std::int64_t{attention->kv_heads} * attention->value_dim());
-      widths.attended = std::max(widths.attended, std::int64_t{attention->q_heads} * attention->value_dim());
-      if (attention->has_sinks) widths.sinks = 1;
-    }
+    std::visit([&](const auto& mixer) { widen_for(mixer, widths); }, layer.mixer);
     if (const model::State* state = state_of(layer)) {
       const StateWidths parts = state_widths(*state);
-      widths.state = std::max({widths.state, parts.total(), widths.hidden});
+      raise(widths.state, std::max(parts.total(), widths.hidden));
       // Also what passes between two matrices, and a row of decays.
-      widths.state_out =
-          std::max({widths.state_out, parts.gate, parts.selection, std::int64_t{state->state_size}});
+      raise(widths.attended, std::max({parts.gate, parts.selection, std::int64_t{state->state_size}}));
     }
     const model::Ffn& ffn = layer.ffn;
     if (ffn.kind == model::FfnKind::kNone) continue;
@@ -48,6 +66,7 @@ Widths widths_of(const model::ModelSpec& spec) {
                                                   3 * std::int64_t{ffn.experts_per_token});
     widths.experts = std::max(widths.experts, std::int64_t{ffn.experts});
   }
+  raise(widths.columns, std::max({widths.hidden, widths.intermediate, widths.attended}));
   return widths;
 }
 
@@ -57,7 +76,7 @@ class FloatRows {
   Bytes of(std::int64_t rows, std::int64_t width) {
     const auto elements = checked_product(rows, width);
     const auto bytes = elements ? checked_product(*elements, sizeof(float)) : std::nullopt;
-    // A sixteenth of the range each, so that the dozen parts also add up without overflow.
+    // A sixteenth of the range each, so that all parts also add up without overflow.
     if (!bytes || *bytes > INT64_MAX / 16) is_sound_ = false;
     return Bytes(is_sound_ ? *bytes : 0);
   }
@@ -98,7 +117,7 @@ StateWidths state_widths(const model::State& state) {
 }
 
 Bytes Workspace::activation() const {
-  return states + residual + normed + attention_out + down_out + query + key + value + gate + up +
+  return states + residual + normed + attention_out + down_out + query + key + value + latents + gate + up +
          rope_angles + experts;
 }
 
@@ -117,21 +136,21 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   Workspace space;
   space.residual = rows.of(tokens, widths.hidden);
   space.normed = rows.of(tokens, widths.hidden);
-  space.attention_out = rows.of(tokens, std::max({widths.hidden, widths.attended, widths.state_out}));
+  space.attention_out = rows.of(tokens, std::max(widths.hidden, widths.attended));
   space.states = rows.of(tokens, widths.state);
   space.down_out = rows.of(tokens, widths.hidden);
   space.query = rows.of(tokens, widths.query);
   space.key = rows.of(tokens, widths.key);
   space.value = rows.of(tokens, widths.value);
+  const auto of_threads = checked_product(tokens, options.threads);
+  space.latents = rows.of(of_threads.value_or(INT64_MAX), widths.latent);
   space.gate = rows.of(tokens, widths.gate);
   space.up = rows.of(tokens, widths.intermediate);
   space.experts = rows.of(tokens, widths.mixture) + rows.of(1, widths.experts + (widths.experts > 0 ? 1 : 0));
   space.rope_angles = rows.of(
       tokens, std::int64_t{spec.rope.rotary_dim} + (spec.window_rope ? spec.window_rope->rotary_dim : 0));
   space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);
-  space.thread_rows =
-      rows.of(std::int64_t{options.threads} * kWidenedRows,
-              std::max({widths.hidden, widths.intermediate, widths.attended, widths.state_out}));
+  space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows, widths.columns);
   space.attention_scores = rows.of(options.threads, length) + rows.of(options.threads, widths.sinks);
   if (!rows.is_sound())
     return fail(ErrorCode::kMalformed, "the engine's buffers for this model would not fit 63 bits",

@@ -88,7 +88,11 @@ struct Latent {
   std::optional<Indexer> indexer = {};
   std::optional<std::int64_t> window_tokens = {};  // the raw vectors are kept for so many positions only
   bool uses_rope = true;                           // of the qk_rope_head_dim part
-  double scale = 0.0;        // multiplies q.k; 1/sqrt(nope + rope) unless the config says otherwise
+  double scale = 0.0;     // multiplies q.k; 1/sqrt(nope + rope) unless the config says otherwise
+  double norm_eps = 0.0;  // of the norms on the compressed vectors; 0: the model's
+  // queries * (1 + scale * log(1 + floor(position / tokens))); scale 0: they stay (Mistral 4)
+  double temperature_scale = 0.0;
+  std::int64_t temperature_tokens = 1;
   int tokens_per_entry = 1;  // above 1: beside them one compressed vector for so many tokens
   int width() const { return kv_lora_rank + qk_rope_head_dim; }  // values that a position stores
   bool operator==(const Latent&) const = default;

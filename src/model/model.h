@@ -69,9 +69,11 @@ enum class Role {
   kSharedDown,
   kSharedExpertGate,  // weighs the shared expert
   kQueryCompression,  // latent attention: q_a, its norm, q_b
+  kQueryCompressionBias,
   kQueryCompressionNorm,
   kQueryExpansion,
   kLatentCompression,  // kv_a with the rotating key, its norm, kv_b
+  kLatentCompressionBias,
   kLatentNorm,
   kLatentExpansion,
   kLatentKeyExpansion,    // or its halves: [heads, lora, nope] for keys,

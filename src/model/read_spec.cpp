@@ -189,13 +189,13 @@ Result<ModelSpec> read_gguf_spec(const artifact::Artifact& artifact) {
                 source + ": general.architecture");
   for (const Family& family : families()) {
     if (family.gguf_architecture.empty() || family.gguf_architecture != *architecture) continue;
-    // Mixtral calls itself llama; a mixture is read by its keys alone.
-    if (artifact.config()[*architecture + ".expert_count"].as_integer().value_or(0) > 0) break;
     KeyReader keys = KeyReader::of_gguf(artifact.config(), source, *architecture);
     ModelSpec spec = family.from_gguf(keys, artifact);
     PLIMSOLL_TRY_VOID(keys.status());
-    spec.architecture = family.architecture;
-    spec.model_type = family.model_type;
+    if (spec.architecture.empty()) {
+      spec.architecture = family.architecture;
+      spec.model_type = family.model_type;
+    }
     return spec;
   }
   if (*architecture == "clip")

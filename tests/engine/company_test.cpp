@@ -187,9 +187,9 @@ TEST_P(Company, PromptRowsAreCompleteWhateverIsCached) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Company,
-                         ::testing::ValuesIn(testing::present("models", {"llama_plain", "qwen2_sliding",
-                                                                         "gemma2", "gemma3_text", "mixtral",
-                                                                         "mamba2", "jamba", "nemotron_h"})),
+                         ::testing::ValuesIn(testing::present(
+                             "models", {"llama_plain", "qwen2_sliding", "gemma2", "gemma3_text", "mixtral",
+                                        "mamba2", "jamba", "nemotron_h", "deepseek_v3"})),
                          [](const auto& test) { return test.param; });
 
 TEST(WindowedCache, ALongSequenceHoldsNoMoreThanItsWindow) {

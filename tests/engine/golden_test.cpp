@@ -138,6 +138,9 @@ std::vector<std::string> models() {
                                            "qwen3_moe_f32",
                                            "glm4_moe",
                                            "minimax_m2",
+                                           "deepseek_v2_lite",
+                                           "deepseek_v3",
+                                           "deepseek_v3_sharded",
                                            "mamba2",
                                            "nemotron_h",
                                            "falcon_h1",
@@ -188,12 +191,14 @@ TEST_P(GoldenGguf, LogitsAndGreedyTokensMatchDequantizedReference) {
 std::vector<std::string> computed_files() {
   std::vector<std::string> files;
   for (const char* name :
-       {"llama_plain-bf16",  "llama_plain-f16", "llama_rope_llama3-bf16", "llama_k256-bf16",
-        "llama_k256-Q4_0",   "llama_k256-Q4_1", "llama_k256-Q5_0",        "llama_k256-Q5_1",
-        "llama_k256-Q8_0",   "llama_k256-Q2_K", "llama_k256-Q3_K_M",      "llama_k256-Q4_K_M",
-        "llama_k256-Q5_K_M", "llama_k256-Q6_K", "llama_k256-IQ4_NL",      "llama_k256-IQ4_XS",
-        "qwen2-f16",         "qwen2-Q8_0",      "qwen2-Q4_K_M",           "qwen3-bf16",
-        "qwen3-Q8_0",        "qwen3-Q4_0"})
+       {"llama_plain-bf16",  "llama_plain-f16",     "llama_rope_llama3-bf16", "llama_k256-bf16",
+        "llama_k256-Q4_0",   "llama_k256-Q4_1",     "llama_k256-Q5_0",        "llama_k256-Q5_1",
+        "llama_k256-Q8_0",   "llama_k256-Q2_K",     "llama_k256-Q3_K_M",      "llama_k256-Q4_K_M",
+        "llama_k256-Q5_K_M", "llama_k256-Q6_K",     "llama_k256-IQ4_NL",      "llama_k256-IQ4_XS",
+        "qwen2-f16",         "qwen2-Q8_0",          "qwen2-Q4_K_M",           "qwen3-bf16",
+        "qwen3-Q8_0",        "qwen3-Q4_0",          "qwen3_moe-bf16",         "qwen3_moe-Q8_0",
+        "qwen3_moe-Q4_0",    "qwen3_moe-MXFP4_MOE", "gemma3_text-bf16",       "gemma3_text-Q8_0",
+        "gemma3_text-Q4_0",  "deepseek_v3-bf16",    "deepseek_v3-Q8_0"})
     files.push_back(std::string(name) + ".gguf");
   return testing::present("gguf", files);
 }

@@ -19,8 +19,7 @@ class HeldTensors final : public artifact::Artifact {
   /// Adds a tensor, or replaces the one of this name. Numbers are stored as T lies in memory, one byte off
   /// any alignment.
   template <class T>
-  void put(const std::string& name, DType dtype, std::initializer_list<std::int64_t> shape,
-           const std::vector<T>& values) {
+  void put(const std::string& name, DType dtype, const artifact::Shape& shape, const std::vector<T>& values) {
     remove(name);
     Held& held = held_.emplace_back();
     held.name = name;
@@ -29,7 +28,7 @@ class HeldTensors final : public artifact::Artifact {
     artifact::Tensor tensor;
     tensor.name = held.name;
     tensor.dtype = dtype;
-    tensor.shape = artifact::Shape(shape);
+    tensor.shape = shape;
     tensor.bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
     tensors_.push_back(tensor);
   }

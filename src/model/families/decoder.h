@@ -41,8 +41,14 @@ struct DecoderDefaults {
 /// list of intermediate_size is taken layer by layer. Weights are not listed yet. Errors are kept in `keys`.
 ModelSpec read_config_decoder(KeyReader& keys, const DecoderDefaults& defaults);
 
-/// The same from GGUF keys; biases and a head of its own are seen in the tensor list.
-ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact);
+/// The same from GGUF keys; biases and a head of its own are seen in the tensor list. `router`: how mixtures
+/// of this architecture choose; without it experts are an error.
+ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact,
+                            const std::optional<Router>& router = std::nullopt);
+
+/// Makes the layers behind the dense prefix mixtures where the keys count experts; their feed-forwards are
+/// dense so far.
+void read_gguf_experts(KeyReader& keys, const Router& router, ModelSpec& spec);
 
 /// Only what all architectures' keys share: width, vocabulary, number of layers (empty ones), declared type.
 ModelSpec read_gguf_frame(KeyReader& keys, const artifact::Artifact& artifact);
@@ -81,9 +87,12 @@ constexpr std::int64_t kMaxSharedWidth = kMaxWidth * 16;  // believed of all sha
 /// unless shared_expert_intermediate_size says otherwise). `kind` is kMoe.
 Ffn read_moe(KeyReader& keys, const Ffn& dense, const MoeDefaults& defaults = {});
 /// DeepSeek V3's choice: sigmoid scores, corrected by a bias, the best groups by their two best experts.
-Router read_grouped_router(KeyReader& keys, double scale);
+/// The figures are what the class assumes where the config is silent.
+Router read_grouped_router(KeyReader& keys, double scale, int groups = 1, int groups_per_token = 1);
 /// Gives the layers that read_moe_layers names the mixture `moe`.
 void set_moe_layers(KeyReader& keys, const Ffn& moe, ModelSpec& spec);
+/// By mlp_layer_types or first_k_dense_replace; where a config has neither, the first `prefix` are dense.
+void set_moe_behind(KeyReader& keys, const Ffn& moe, std::size_t prefix, ModelSpec& spec);
 
 /// How the plain decoder's weights are laid out.
 struct DecoderStyle {

@@ -3,6 +3,8 @@
 // DeepseekV3Config; prediction layers as the published V3 files hold them.
 #include "model/families/deepseek.h"
 
+#include <cmath>
+
 #include "model/families/families.h"
 
 namespace plimsoll::model {
@@ -20,11 +22,6 @@ DecoderDefaults v3_defaults() {
           .has_class_defaults = true};
 }
 
-void set_latent(const Latent& latent, ModelSpec& spec) {
-  for (Layer& layer : spec.layers) layer.mixer = latent;
-  spec.rope.rotary_dim = latent.qk_rope_head_dim;
-}
-
 ModelSpec finish(KeyReader& keys, ModelSpec spec, DecoderStyle style) {
   style.latent = read_latent_bias(keys);
   write_decoder(spec, style);
@@ -37,9 +34,10 @@ ModelSpec finish(KeyReader& keys, ModelSpec spec, DecoderStyle style) {
 
 }  // namespace
 
-Latent read_latent(KeyReader& keys, int q_heads) {
+Latent read_latent(KeyReader& keys, const ModelSpec& spec) {
   Latent latent;
-  latent.q_heads = q_heads;
+  latent.q_heads = std::get<Attention>(spec.layers.front().mixer).q_heads;
+  latent.norm_eps = kCompressedNormEps;
   latent.q_lora_rank =
       static_cast<int>(keys.integer("q_lora_rank", 0, kMaxWidth, keys.contains("q_lora_rank") ? 0 : 1536));
   latent.kv_lora_rank = keys.count("kv_lora_rank", kMaxWidth, 512);
@@ -47,6 +45,25 @@ Latent read_latent(KeyReader& keys, int q_heads) {
   latent.qk_nope_head_dim = static_cast<int>(keys.integer("qk_nope_head_dim", 0, kMaxHeadDim, 128));
   latent.v_head_dim = keys.count("v_head_dim", kMaxHeadDim, 128);
   return latent;
+}
+
+double latent_scale(const Latent& latent, const RopeSpec& rope) {
+  const double scale =
+      1.0 / std::sqrt(static_cast<double>(latent.qk_nope_head_dim) + latent.qk_rope_head_dim);
+  const double depth =
+      rope.kind == RopeKind::kYarn && rope.factor > 1.0 ? rope.mscale_all_dim.value_or(0) : 0;
+  const double factor = depth == 0 ? 1.0 : 0.1 * depth * std::log(rope.factor) + 1.0;
+  return scale * factor * factor;
+}
+
+void set_latent(Latent latent, ModelSpec& spec) {
+  spec.rope.rotary_dim = latent.qk_rope_head_dim;
+  latent.scale = latent_scale(latent, spec.rope);
+  for (Layer& layer : spec.layers) layer.mixer = latent;
+}
+
+void read_rope_pairs(KeyReader& keys, ModelSpec& spec) {
+  spec.rope.interleaved = keys.flag("rope_interleave", true);
 }
 
 LatentStyle read_latent_bias(KeyReader& keys) {
@@ -106,27 +123,39 @@ void keep_first_dense(const KeyReader& keys, const Ffn& dense, ModelSpec& spec) 
 
 }  // namespace
 
-ModelSpec deepseek_v3_from_config(KeyReader& keys) {
+namespace {
+
+// What all versions from 3 on share: sigmoid scores, the choice corrected by a bias and made within groups.
+ModelSpec read_v3(KeyReader& keys, std::optional<Indexer> (*indexer_of)(KeyReader&)) {
   ModelSpec spec = read_config_decoder(keys, v3_defaults());
-  const int heads = std::get<Attention>(spec.layers.front().mixer).q_heads;
-  set_latent(read_latent(keys, heads), spec);
-  const Ffn dense = spec.layers.front().ffn, moe = read_moe(keys, dense, {256, 8, 2048, 1});
+  Latent latent = read_latent(keys, spec);
+  latent.indexer = indexer_of(keys);
+  set_latent(latent, spec);
+  read_rope_pairs(keys, spec);
+  const Ffn dense = spec.layers.front().ffn;
+  Ffn moe = read_moe(keys, dense, {256, 8, 2048, 1});
+  moe.router = read_grouped_router(keys, 2.5, 8, 4);
+  if (keys.text("scoring_func", "sigmoid") != "sigmoid" || keys.text("topk_method", "noaux_tc") != "noaux_tc")
+    add_trait(spec, Trait::kOwnFfn);
   set_moe_layers(keys, moe, spec);
   keep_first_dense(keys, dense, spec);
   return finish(keys, std::move(spec), {.moe = {.score_bias = kScoreBias}});
 }
 
+}  // namespace
+
+ModelSpec deepseek_v3_from_config(KeyReader& keys) {
+  return read_v3(keys, [](KeyReader&) { return std::optional<Indexer>(); });
+}
+
 ModelSpec deepseek_v32_from_config(KeyReader& keys) {
-  ModelSpec spec = read_config_decoder(keys, v3_defaults());
-  const int heads = std::get<Attention>(spec.layers.front().mixer).q_heads;
-  Latent latent = read_latent(keys, heads);
-  latent.indexer = read_indexer(keys);
-  if (!latent.indexer) latent.indexer = class_indexer(keys);
-  set_latent(latent, spec);
-  const Ffn dense = spec.layers.front().ffn, moe = read_moe(keys, dense, {256, 8, 2048, 1});
-  set_moe_layers(keys, moe, spec);
-  keep_first_dense(keys, dense, spec);
-  return finish(keys, std::move(spec), {.moe = {.score_bias = kScoreBias}});
+  return read_v3(keys, [](KeyReader& silent) { return std::optional(class_indexer(silent)); });
+}
+
+ModelSpec sarvam_mla_from_config(KeyReader& keys) {
+  ModelSpec spec = deepseek_v3_from_config(keys);
+  add_trait(spec, Trait::kUnknown);  // its code is not in transformers
+  return spec;
 }
 
 }  // namespace plimsoll::model

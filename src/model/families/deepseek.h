@@ -7,8 +7,16 @@
 
 namespace plimsoll::model {
 
-/// The figures of latent attention. Errors are kept in `keys`.
-Latent read_latent(KeyReader& keys, int q_heads);
+/// transformers' classes give the norms of compressed vectors their own default, whatever rms_norm_eps says.
+inline constexpr double kCompressedNormEps = 1e-6;
+
+/// The figures of latent attention, for as many query heads as the spec's layers have. The scale is not set
+/// yet. Errors are kept in `keys`.
+Latent read_latent(KeyReader& keys, const ModelSpec& spec);
+/// 1 / sqrt(nope + rope); where yarn names mscale_all_dim, times the square of its factor.
+double latent_scale(const Latent& latent, const RopeSpec& rope);
+/// Gives every layer this latent attention with its scale; what turns is its share of a head.
+void set_latent(Latent latent, ModelSpec& spec);
 /// The indexer of sparse latent attention; `otherwise` where the config has no index_* keys of its own.
 std::optional<Indexer> read_indexer(KeyReader& keys);
 
@@ -17,6 +25,8 @@ std::optional<Indexer> read_indexer(KeyReader& keys);
 /// decoder.
 void write_mtp_layers(SpecWriter& writer, const Layer& layer, int count, const DecoderStyle& style,
                       bool shares_ends = false);
+/// Which pairs turn: neighbours unless rope_interleave says otherwise.
+void read_rope_pairs(KeyReader& keys, ModelSpec& spec);
 /// Biases of the compressions and of the output where attention_bias says so.
 LatentStyle read_latent_bias(KeyReader& keys);
 

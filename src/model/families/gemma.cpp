@@ -115,4 +115,25 @@ ModelSpec gemma3_from_config(KeyReader& keys) {
   return finish(std::move(spec), {.has_post_norms = true});
 }
 
+ModelSpec gemma3_from_gguf(KeyReader& keys, const artifact::Artifact& artifact) {
+  ModelSpec spec = read_gguf_decoder(keys, artifact);  // norms are stored with the one added
+  spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden_size));
+  for (Layer& layer : spec.layers) layer.ffn.activation = Activation::kGeluTanh;
+  set_qk_norm(spec);
+  // The file does not keep query_pre_attn_scalar: of the largest model alone it is the width over the heads.
+  constexpr std::size_t kLayersOfLargest = 62;
+  if (spec.layers.size() == kLayersOfLargest)
+    for_each_attention(spec, [&](Attention& attention, std::size_t) {
+      attention.scale = 1.0 / std::sqrt(static_cast<double>(spec.hidden_size) / attention.q_heads);
+    });
+  spec.window_rope.emplace();
+  spec.window_rope->rotary_dim = spec.rope.rotary_dim;
+  spec.window_rope->theta = keys.positive("rope.freq_base_swa", 10'000.0);
+  spec.logits_soft_cap = read_cap(keys, "final_logit_softcapping", 0.0);
+  if (keys.has("attention.sliding_window"))
+    set_window_pattern(spec, keys.integer("attention.sliding_window_pattern", 1, kMaxLayers, 6),
+                       keys.integer("attention.sliding_window", 1, kMaxContext));
+  return finish(std::move(spec), {.has_post_norms = true});
+}
+
 }  // namespace plimsoll::model

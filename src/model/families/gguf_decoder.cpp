@@ -59,7 +59,23 @@ ModelSpec read_gguf_frame(KeyReader& keys, const artifact::Artifact& artifact) {
   return spec;
 }
 
-ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact) {
+void read_gguf_experts(KeyReader& keys, const Router& router, ModelSpec& spec) {
+  if (keys.integer("expert_count", 0, kMaxExperts, 0) == 0) return;
+  Ffn moe = spec.layers.front().ffn;
+  moe.kind = FfnKind::kMoe;
+  moe.router = router;
+  moe.experts = keys.count("expert_count", kMaxExperts);
+  moe.experts_per_token = keys.count("expert_used_count", moe.experts);
+  moe.expert_intermediate_size = keys.count("expert_feed_forward_length", kMaxWidth, moe.intermediate_size);
+  moe.shared_experts = static_cast<int>(keys.integer("expert_shared_count", 0, kMaxExperts, 0));
+  const std::int64_t together = std::int64_t{moe.shared_experts} * moe.expert_intermediate_size;
+  moe.shared_intermediate_size = static_cast<int>(std::min(together, kMaxSharedWidth));
+  const auto first = static_cast<std::size_t>(keys.integer("leading_dense_block_count", 0, kMaxLayers, 0));
+  for (std::size_t i = first; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
+}
+
+ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact,
+                            const std::optional<Router>& router) {
   ModelSpec spec = read_gguf_frame(keys, artifact);
   Attention attention;
   attention.q_heads = keys.count("attention.head_count", kMaxHeads);
@@ -75,7 +91,7 @@ ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact)
   if (keys.has("attention.sliding_window"))
     attention.window_tokens = keys.integer("attention.sliding_window", 1, kMaxContext);
   check_heads(keys, attention, "attention.head_count_kv");
-  if (keys.integer("expert_count", 0, kMaxHeads, 0) > 0)
+  if (!router && keys.integer("expert_count", 0, kMaxExperts, 0) > 0)
     keys.add_error(ErrorCode::kUnsupported, "expert_count",
                    "reading the model: experts are not read in this architecture");
 
@@ -83,6 +99,7 @@ ModelSpec read_gguf_decoder(KeyReader& keys, const artifact::Artifact& artifact)
   ffn.intermediate_size = keys.count("feed_forward_length", kMaxWidth);
   ffn.has_bias = artifact.find("blk.0.ffn_up.bias") != nullptr;
   std::fill(spec.layers.begin(), spec.layers.end(), Layer{attention, ffn});
+  if (router) read_gguf_experts(keys, *router, spec);
 
   read_gguf_rope(keys, attention.head_dim, spec);
   return spec;

@@ -14,21 +14,8 @@ namespace {
 
 constexpr MoeStyle kMoeStyle{.score_bias = "mlp.gate.e_score_correction_bias"};
 
-// The dense prefix where the config doesn't say.
-void set_moe_behind(KeyReader& keys, const Ffn& moe, std::size_t prefix, ModelSpec& spec) {
-  if (keys["mlp_layer_types"].is_array() || keys.has("first_k_dense_replace"))
-    return set_moe_layers(keys, moe, spec);
-  for (std::size_t i = prefix; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
-}
-
-void set_latent(const Latent& latent, ModelSpec& spec) {
-  for (Layer& layer : spec.layers) layer.mixer = latent;
-  spec.rope.rotary_dim = latent.qk_rope_head_dim;
-  add_trait(spec, Trait::kUnknown);
-}
-
 Latent read_glm_latent(KeyReader& keys, const ModelSpec& spec, int q_lora_rank) {
-  Latent latent = read_latent(keys, std::get<Attention>(spec.layers.front().mixer).q_heads);
+  Latent latent = read_latent(keys, spec);
   if (!keys.contains("q_lora_rank")) latent.q_lora_rank = q_lora_rank;
   if (!keys.has("qk_nope_head_dim")) latent.qk_nope_head_dim = 192;
   if (!keys.has("v_head_dim")) latent.v_head_dim = 256;
@@ -110,7 +97,10 @@ ModelSpec glm4_moe_lite_from_config(KeyReader& keys) {
                                               .vocab_size = 154'880,
                                               .has_class_defaults = true});
   set_latent(read_glm_latent(keys, spec, 768), spec);
-  set_moe_behind(keys, read_moe(keys, spec.layers.front().ffn, {64, 4, 1536, 1}), 1, spec);
+  read_rope_pairs(keys, spec);
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {64, 4, 1536, 1});
+  moe.router = read_grouped_router(keys, 1.8);
+  set_moe_behind(keys, moe, 1, spec);
   const DecoderStyle style{.moe = kMoeStyle, .latent = read_latent_bias(keys)};
   write_decoder(spec, style);
   SpecWriter writer(spec);
@@ -134,6 +124,7 @@ ModelSpec glm_moe_dsa_from_config(KeyReader& keys) {
                            .head_dim = keys.count("index_head_dim", kMaxHeadDim, 128),
                            .selected_tokens = keys.count("index_topk", 1 << 30, 2048)};
   set_latent(latent, spec);
+  add_trait(spec, Trait::kUnknown);
   const std::vector<bool> own = read_own_indexers(keys, spec.layers.size());
   for (std::size_t i = 0; i < spec.layers.size(); ++i)
     if (!own[i])

@@ -82,8 +82,9 @@ void rename_mixtures(ModelSpec& spec) {
 }
 
 Latent read_kimi_latent(KeyReader& keys, const ModelSpec& spec) {
-  Latent latent = read_latent(keys, std::get<Attention>(spec.layers.front().mixer).q_heads);
+  Latent latent = read_latent(keys, spec);
   if (!keys.has("q_lora_rank")) latent.q_lora_rank = 0;
+  latent.scale = latent_scale(latent, spec.rope);
   return latent;
 }
 
@@ -119,7 +120,8 @@ DecoderDefaults defaults_of(int hidden_size, int intermediate_size, int num_laye
 ModelSpec kimi_linear_from_config(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, defaults_of(2304, 9216, 27, 163'840, 1'048'576));
   spec.ties_embeddings = false;  // transformers keeps a head of its own whatever the config says
-  const Latent latent = read_kimi_latent(keys, spec);
+  Latent latent = read_kimi_latent(keys, spec);
+  latent.uses_rope = false;
   KeyReader linear = keys.child("linear_attn_config");
   const Kda kda{
       .heads = linear.count("num_heads", kMaxHeads, keys.integer("linear_num_heads", 1, kMaxHeads, 32)),

@@ -127,13 +127,14 @@ Ffn read_moe(KeyReader& keys, const Ffn& dense, const MoeDefaults& defaults) {
   return moe;
 }
 
-Router read_grouped_router(KeyReader& keys, double scale) {
+Router read_grouped_router(KeyReader& keys, double scale, int groups, int groups_per_token) {
   Router router;
   router.scores = Router::Scores::kSigmoid;
   router.is_normalized = keys.flag("norm_topk_prob", true);
   router.scale = keys.positive("routed_scaling_factor", scale);
-  router.groups = static_cast<int>(keys.integer("n_group", 1, kMaxExperts, 1));
-  router.groups_per_token = static_cast<int>(keys.integer("topk_group", 1, router.groups, 1));
+  router.groups = static_cast<int>(keys.integer("n_group", 1, kMaxExperts, groups));
+  router.groups_per_token = static_cast<int>(
+      keys.integer("topk_group", 1, router.groups, std::min(router.groups, groups_per_token)));
   router.sums_two_of_group = true;
   return router;
 }
@@ -142,6 +143,12 @@ void set_moe_layers(KeyReader& keys, const Ffn& moe, ModelSpec& spec) {
   const std::vector<bool> is_moe = read_moe_layers(keys, spec.layers.size());
   for (std::size_t i = 0; i < spec.layers.size(); ++i)
     if (is_moe[i]) spec.layers[i].ffn = moe;
+}
+
+void set_moe_behind(KeyReader& keys, const Ffn& moe, std::size_t prefix, ModelSpec& spec) {
+  if (keys["mlp_layer_types"].is_array() || keys.has("first_k_dense_replace"))
+    return set_moe_layers(keys, moe, spec);
+  for (std::size_t i = prefix; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
 }
 
 }  // namespace plimsoll::model

@@ -21,7 +21,11 @@ ModelSpec llama_from_config(KeyReader& keys) {
 }
 
 ModelSpec llama_from_gguf(KeyReader& keys, const artifact::Artifact& artifact) {
-  ModelSpec spec = read_gguf_decoder(keys, artifact);
+  ModelSpec spec = read_gguf_decoder(keys, artifact, Router{.is_normalized = true});
+  if (spec.layers.back().ffn.kind == FfnKind::kMoe) {  // as Mixtral's files call themselves
+    spec.architecture = "MixtralForCausalLM";
+    spec.model_type = "mixtral";
+  }
   spec.rope.interleaved = true;  // the conversion permutes the rows of q and k for llama.cpp's rope
   write_decoder(spec);
   spec.has_file_names = true;

@@ -59,7 +59,7 @@ ModelSpec longcat_flash_from_config(KeyReader& keys) {
   if (keys.has("num_layers"))
     spec.layers.resize(static_cast<std::size_t>(keys.count("num_layers", kMaxLayers)),
                        Layer(spec.layers.front()));
-  const Latent latent = read_latent(keys, std::get<Attention>(spec.layers.front().mixer).q_heads);
+  const Latent latent = read_latent(keys, spec);
   Ffn moe = read_moe(keys, spec.layers.front().ffn,
                      {512, 12, keys.count("expert_ffn_hidden_size", kMaxWidth, 2048)});
   const int idle = static_cast<int>(keys.integer("zero_expert_num", 0, kMaxExperts, 256));

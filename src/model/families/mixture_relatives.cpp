@@ -12,13 +12,6 @@ namespace {
 
 constexpr MoeStyle kScored{.score_bias = "mlp.gate.e_score_correction_bias"};
 
-// By the config's own keys, or where it has none the first `prefix` layers are dense.
-void set_moe_behind(KeyReader& keys, const Ffn& moe, std::size_t prefix, ModelSpec& spec) {
-  if (keys["mlp_layer_types"].is_array() || keys.has("first_k_dense_replace"))
-    return set_moe_layers(keys, moe, spec);
-  for (std::size_t i = prefix; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
-}
-
 ModelSpec finish(ModelSpec spec, const DecoderStyle& style) {
   write_decoder(spec, style);
   spec.has_file_names = true;

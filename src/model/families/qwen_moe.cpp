@@ -3,6 +3,7 @@
 // q and k, no shared expert). Source: transformers' Qwen2MoeConfig and Qwen3MoeConfig.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
+#include "model/families/parts.h"
 
 namespace plimsoll::model {
 
@@ -43,6 +44,14 @@ ModelSpec qwen3_moe_from_config(KeyReader& keys) {
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {128, 8, 768});
   moe.router.is_normalized = keys.flag("norm_topk_prob", false);
   set_moe_layers(keys, moe, spec);
+  write_decoder(spec);
+  spec.has_file_names = true;
+  return spec;
+}
+
+ModelSpec qwen3_moe_from_gguf(KeyReader& keys, const artifact::Artifact& artifact) {
+  ModelSpec spec = read_gguf_decoder(keys, artifact, Router{.is_normalized = true});
+  set_qk_norm(spec);
   write_decoder(spec);
   spec.has_file_names = true;
   return spec;

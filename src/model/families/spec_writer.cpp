@@ -70,9 +70,12 @@ constexpr RoleRow kRoles[] = {
     {Role::kQueryCompression, Group::kAttention, "self_attn.q_a_proj.weight", "attn_q_a.weight", true},
     {Role::kQueryCompressionNorm, Group::kNorm, "self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight",
      false},
+    {Role::kQueryCompressionBias, Group::kAttention, "self_attn.q_a_proj.bias", "attn_q_a.bias", false},
     {Role::kQueryExpansion, Group::kAttention, "self_attn.q_b_proj.weight", "attn_q_b.weight", true},
     {Role::kLatentCompression, Group::kAttention, "self_attn.kv_a_proj_with_mqa.weight",
      "attn_kv_a_mqa.weight", true},
+    {Role::kLatentCompressionBias, Group::kAttention, "self_attn.kv_a_proj_with_mqa.bias",
+     "attn_kv_a_mqa.bias", false},
     {Role::kLatentNorm, Group::kNorm, "self_attn.kv_a_layernorm.weight", "attn_kv_a_norm.weight", false},
     {Role::kLatentExpansion, Group::kAttention, "self_attn.kv_b_proj.weight", "attn_kv_b.weight", true},
     {Role::kAttentionSinks, Group::kAttention, "self_attn.sinks", "attn_sinks.weight", false},
@@ -211,18 +214,25 @@ void write_latent(SpecWriter& writer, const Latent& latent, const LatentStyle& s
   const std::int64_t width = writer.width(), heads = latent.q_heads;
   const std::int64_t q_dim = std::int64_t{latent.qk_nope_head_dim} + latent.qk_rope_head_dim;
   if (latent.q_lora_rank > 0) {
-    writer.linear_as(Role::kQueryCompression, at + "q_a_proj", latent.q_lora_rank, width);
-    if (style.has_q_bias) writer.add(Group::kAttention, at + "q_a_proj.bias", {latent.q_lora_rank});
+    writer.linear_as(Role::kQueryCompression, at + "q_a_proj", latent.q_lora_rank, width,
+                     role_if(style.has_q_bias, Role::kQueryCompressionBias));
     writer.norm_as(Role::kQueryCompressionNorm, at + "q_a_layernorm", latent.q_lora_rank);
     writer.linear_as(Role::kQueryExpansion, at + "q_b_proj", heads * q_dim, latent.q_lora_rank);
   } else {
     writer.linear_as(Role::kQuery, at + "q_proj", heads * q_dim, width);
   }
-  writer.linear_as(Role::kLatentCompression, at + "kv_a_proj_with_mqa", latent.width(), width);
-  if (style.has_q_bias) writer.add(Group::kAttention, at + "kv_a_proj_with_mqa.bias", {latent.width()});
+  writer.linear_as(Role::kLatentCompression, at + "kv_a_proj_with_mqa", latent.width(), width,
+                   role_if(style.has_q_bias, Role::kLatentCompressionBias));
   writer.norm_as(Role::kLatentNorm, at + "kv_a_layernorm", latent.kv_lora_rank);
-  writer.linear_as(Role::kLatentExpansion, at + "kv_b_proj",
-                   heads * (std::int64_t{latent.qk_nope_head_dim} + latent.v_head_dim), latent.kv_lora_rank);
+  if (style.has_halves) {
+    const std::int64_t nope = latent.qk_nope_head_dim, rank = latent.kv_lora_rank;
+    writer.role(Role::kLatentKeyExpansion, {rank, nope}).copies = latent.q_heads;
+    writer.role(Role::kLatentValueExpansion, {latent.v_head_dim, rank}).copies = latent.q_heads;
+  } else {
+    writer.linear_as(Role::kLatentExpansion, at + "kv_b_proj",
+                     heads * (std::int64_t{latent.qk_nope_head_dim} + latent.v_head_dim),
+                     latent.kv_lora_rank);
+  }
   writer.linear_as(Role::kAttentionOutput, at + "o_proj", width, heads * latent.v_head_dim,
                    role_if(style.has_output_bias, Role::kAttentionOutputBias));
   if (!latent.indexer || latent.indexer->heads == 0) return;

@@ -70,6 +70,7 @@ void write_attention(SpecWriter& writer, const Attention& attention, std::int64_
 struct LatentStyle {
   bool has_q_bias = false;  // q_a and kv_a projections (attention_bias)
   bool has_output_bias = false;
+  bool has_halves = false;  // the expansion as GGUF keeps it: a matrix for keys and one for values, by head
   std::string_view prefix = "self_attn.";
 };
 /// q (compressed or not), compressed kv, their norms, o, and the indexer where there is one.
