@@ -22,7 +22,7 @@ void add_common_flags(CLI::App& verb, CommonFlags& flags) {
   verb.add_option("--format", flags.format, "text for people, json for programs")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  verb.add_option("-o", flags.output, "write the result to this file instead of stdout");
+  verb.add_option("-o,--output", flags.output, "write the result to this file instead of stdout");
   verb.add_option("--lock", flags.lock, "hold the model against this lock record of `plimsoll pull`");
   verb.add_flag("-q", flags.quiet, "no progress on stderr");
   verb.add_flag("-v", flags.verbose, "more on stderr");

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// `generate MODEL`: one completion or chat in the terminal, or many as JSON lines.
+// `generate MODEL`: one completion or chat in the terminal, many as JSON lines, or a batch file worked off.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
 
 #include "base/log.h"
+#include "base/mapped_file.h"
 #include "cli/engine_flags.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
+#include "report/report.h"
 #include "serve/serve.h"
 
 namespace plimsoll::cli {
@@ -21,6 +26,8 @@ struct Flags {
   std::string model;
   bool is_jsonl = false;
   int batch = 1;
+  std::string batch_file;
+  std::vector<std::string> served_model_names;
   std::optional<std::string> prompt, system;
   bool is_chat = false;
   std::optional<std::int64_t> max_tokens, seed, top_k;
@@ -86,20 +93,77 @@ int run_one(const Flags& flags, serve::Offline& offline) {
   return written ? 0 : report_error(flags.common, written.error());
 }
 
+/// Where lines of answers go: the -o file, or stdout.
+Result<std::ostream*> open_answers(const Flags& flags, std::ofstream& file, std::ios::openmode mode) {
+  if (flags.common.output.empty()) return &std::cout;
+  file.open(flags.common.output, std::ios::out | std::ios::binary | mode);
+  if (!file)
+    return fail(ErrorCode::kUsage, "the file for the answers cannot be created", flags.common.output,
+                "check that the folder exists and is writable");
+  return &file;
+}
+
 int run_lines(const Flags& flags, serve::Offline& offline) {
   std::ios::sync_with_stdio(false);
   std::ofstream file;
-  if (!flags.common.output.empty()) {
-    file.open(flags.common.output);
-    if (!file)
-      return report_error(
-          flags.common, {ErrorCode::kUsage, "the file for the answers cannot be created", flags.common.output,
-                         "check that the folder exists and is writable"});
-  }
-  std::ostream& out = file.is_open() ? static_cast<std::ostream&>(file) : std::cout;
-  const auto num_failed = offline.run_lines(std::cin, out, flags.batch);
+  const auto out = open_answers(flags, file, std::ios::trunc);
+  if (!out) return report_error(flags.common, out.error());
+  const auto num_failed = offline.run_lines(std::cin, **out, flags.batch);
   if (!num_failed) return report_error(flags.common, num_failed.error());
   return *num_failed == 0 ? 0 : exit_status(ErrorCode::kNo);
+}
+
+Result<std::string> read_batch_file(const std::string& path) {
+  constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
+  if (path != "-") return read_file(path, kMostBytes);
+  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+}
+
+/// Answers what is open of the batch; nothing is loaded when that is nothing.
+Status answer_batch(const Flags& flags, const serve::LoadOptions& load, serve::Batch& batch) {
+  if (batch.is_done()) return {};
+  std::ofstream file;
+  PLIMSOLL_TRY(std::ostream* const out, open_answers(flags, file, std::ios::app));
+  PLIMSOLL_TRY(serve::LoadedModel model, serve::load_model(load));
+  report::ProgressLine line(flags.common.quiet);
+  const auto begin = std::chrono::steady_clock::now();
+  serve::BatchOptions options;
+  options.max_num_seqs = load.engine.max_num_seqs;
+  options.on_answer = [&](const serve::BatchCounts& counts) {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    line.show(
+        fmt::format("{}/{} requests, {} failed, {:.1f} output tokens/s", counts.answered, counts.requests,
+                    counts.failed, static_cast<double>(counts.completion_tokens) / elapsed.count()),
+        counts.answered == counts.requests);
+  };
+  PLIMSOLL_TRY_VOID(batch.run(model, *out, options));
+  if (const Status saved = model.engine->save_prefix_cache(); !saved) log_warning(saved.error());
+  return {};
+}
+
+int run_batch(const Flags& flags, serve::LoadOptions& load) {
+  auto text = read_batch_file(flags.batch_file);
+  if (!text) return report_error(flags.common, text.error());
+  auto batch = serve::Batch::open(std::move(*text), flags.common.output);
+  if (!batch) return report_error(flags.common, batch.error());
+  const serve::BatchCounts& counts = batch->counts();
+  if (counts.answered_before > 0)
+    log_info(fmt::format("{} of {} requests are answered in {} already", counts.answered_before,
+                         counts.requests, flags.common.output));
+  load.served_model_names = flags.served_model_names;
+  if (const Status done = answer_batch(flags, load, *batch); !done)
+    return report_error(flags.common, done.error());
+  if (flags.common.is_json() && !flags.common.output.empty()) {
+    const Status written =
+        write_stdout(dump_pretty(Json::object({{"schema", "plimsoll.generate_batch/1"},
+                                               {"requests", counts.requests},
+                                               {"answered_before", counts.answered_before},
+                                               {"failed", counts.failed},
+                                               {"completion_tokens", counts.completion_tokens},
+                                               {"output", flags.common.output}})));
+    if (!written) return report_error(flags.common, written.error());
+  }
+  return counts.failed == 0 ? 0 : exit_status(ErrorCode::kNo);
 }
 
 int run(Flags& flags) {
@@ -109,6 +173,7 @@ int run(Flags& flags) {
     return report_error(flags.common, settled.error());
   auto load = load_options(flags.engine, flags.model, flags.common);
   if (!load) return report_error(flags.common, load.error());
+  if (!flags.batch_file.empty()) return run_batch(flags, *load);
   if (flags.engine.max_num_seqs.empty()) load->engine.max_num_seqs = flags.batch;
   auto offline = serve::Offline::load(*load);
   if (!offline) return report_error(flags.common, offline.error());
@@ -123,14 +188,25 @@ int run(Flags& flags) {
 Verb add_generate(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb =
-      app.add_subcommand("generate", "one completion or chat in the terminal, or many as JSON lines");
+      app.add_subcommand("generate", "one completion or chat in the terminal, or many from a file");
   verb->add_option("MODEL", flags->model, kModelHelp);
-  verb->add_flag("--jsonl", flags->is_jsonl, "one request per line of stdin, one answer per line of stdout");
+  CLI::Option* jsonl = verb->add_flag("--jsonl", flags->is_jsonl,
+                                      "one request per line of stdin, one answer per line of stdout");
+  CLI::Option* batch_file =
+      verb->add_option(
+              "--batch-file,-i,--input-file", flags->batch_file,
+              "requests in OpenAI's batch form, one a line (- is stdin); with -o FILE a second start "
+              "goes on where the first one stopped")
+          ->excludes(jsonl);
+  verb->add_option("--served-model-name", flags->served_model_names,
+                   "names that requests of --batch-file may give as their model (default: MODEL)")
+      ->needs(batch_file);
   verb->add_option("--batch", flags->batch, "lines under way at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   verb->add_option("--prompt", flags->prompt,
-                   "text to go on from, or the question with --chat (default: stdin)");
+                   "text to go on from, or the question with --chat (default: stdin)")
+      ->excludes(batch_file);
   verb->add_flag("--chat", flags->is_chat, "ask through the model's chat template");
   verb->add_option("--system", flags->system, "system message of --chat");
   verb->add_option("--max-tokens", flags->max_tokens,
@@ -153,7 +229,8 @@ Verb add_generate(CLI::App& app) {
           "  plimsoll generate ./SmolLM2-135M-Instruct.Q4_1.gguf --chat --prompt 'Why is the sky blue?'\n"
           "  echo '{\"prompt_token_ids\":[1,2,3],\"max_tokens\":8,\"temperature\":0}' | plimsoll generate "
           "./model --jsonl\n"
-          "  plimsoll generate ./model --jsonl --batch 8 --dtype float32 < requests.jsonl > answers.jsonl") +
+          "  plimsoll generate ./model --jsonl --batch 8 --dtype float32 < requests.jsonl > answers.jsonl\n"
+          "  plimsoll generate ./model --batch-file batch.jsonl -o answers.jsonl") +
       kModelEnvironment);
   return make_verb(verb, flags, run);
 }
