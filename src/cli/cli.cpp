@@ -112,6 +112,8 @@ std::optional<Error> empty_value(const CLI::App& command) {
                                               "--kv-cache-memory-bytes",
                                               "--max-num-seqs",
                                               "--dtype",
+                                              "--perplexity",
+                                              "--batch-file",
                                               "--base-url",
                                               "--dataset-path",
                                               "--num-gpu-blocks-override",
@@ -133,9 +135,9 @@ std::optional<Error> empty_value(const CLI::App& command) {
 // The one that is asked for, or all of them: a millisecond goes into their flags.
 std::vector<Verb> add_verbs(CLI::App& app, std::string_view asked) {
   constexpr std::pair<std::string_view, Verb (*)(CLI::App&)> kVerbs[] = {
-      {"demo", add_demo},       {"generate", add_generate}, {"serve", add_serve},
-      {"inspect", add_inspect}, {"pull", add_pull},         {"plan", add_plan},
-      {"verify", add_verify},   {"bench", add_bench},       {"tokens", add_tokens},
+      {"demo", add_demo},       {"generate", add_generate}, {"eval", add_eval}, {"serve", add_serve},
+      {"inspect", add_inspect}, {"pull", add_pull},         {"plan", add_plan}, {"verify", add_verify},
+      {"bench", add_bench},     {"tokens", add_tokens},
   };
   const bool is_known = std::any_of(std::begin(kVerbs), std::end(kVerbs),
                                     [&](const auto& verb) { return verb.first == asked; });

@@ -6,10 +6,8 @@
 #include "facts/catalogue.h"
 
 namespace plimsoll::cli {
-namespace {
 
-/// Nothing when the flag was not given.
-Result<std::optional<std::int64_t>> size_of(const std::string& text, const char* flag, std::int64_t high) {
+Result<std::optional<std::int64_t>> size_flag(const std::string& text, const char* flag, std::int64_t high) {
   if (text.empty()) return std::optional<std::int64_t>();
   const auto size = parse_size(text);
   if (!size || *size < 1 || *size > high)
@@ -18,14 +16,7 @@ Result<std::optional<std::int64_t>> size_of(const std::string& text, const char*
   return size;
 }
 
-}  // namespace
-
-void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
-  verb.add_option("--dtype", flags.dtype,
-                  "float32: activations, sums and KV in f32; auto: faster and rounder")
-      ->check(CLI::IsMember({"auto", "float32"}))
-      ->capture_default_str();
-  verb.add_option("--max-model-len", flags.max_model_len, "longest prompt and answer together, in tokens");
+void add_size_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("--kv-cache-memory-bytes", flags.kv_cache_memory_bytes, "size of the KV pool");
   verb.add_option("--num-gpu-blocks-override", flags.num_gpu_blocks_override, "blocks of the KV pool");
   verb.add_option("--block-size", flags.block_size, "tokens of a KV block")
@@ -33,17 +24,26 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
       ->capture_default_str();
   verb.add_option("--max-num-seqs", flags.max_num_seqs, "sequences in one step");
   verb.add_option("--max-num-batched-tokens", flags.max_num_batched_tokens, "tokens in one step");
+  verb.add_option("--gpu-memory-utilization", flags.memory_utilization,
+                  "share of the free memory for weights, buffers and pool together (default 0.92)");
+  verb.add_option("--threads", flags.threads, "worker threads; 0: one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+}
+
+void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
+  verb.add_option("--dtype", flags.dtype,
+                  "float32: activations, sums and KV in f32; auto: faster and rounder")
+      ->check(CLI::IsMember({"auto", "float32"}))
+      ->capture_default_str();
+  verb.add_option("--max-model-len", flags.max_model_len, "longest prompt and answer together, in tokens");
+  add_size_flags(verb, flags);
   verb.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", flags.enable_prefix_caching,
                 "reuse the KV of equal prompt beginnings (on by default)");
   verb.add_option("--prefix-cache-dir", flags.prefix_cache_dir,
                   "folder in which that KV outlives the process; read at the start, written at the end");
-  verb.add_option("--gpu-memory-utilization", flags.memory_utilization,
-                  "share of the free memory for weights, buffers and pool together (default 0.92)");
   verb.add_option("--batching", flags.batching, "continuous, or static to compare with")
       ->check(CLI::IsMember({"continuous", "static"}))
-      ->capture_default_str();
-  verb.add_option("--threads", flags.threads, "worker threads; 0: one per core")
-      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   verb.add_option("--generation-config", flags.generation_config,
                   "sampling defaults: auto (the model's own), vllm (none), or a folder")
@@ -70,14 +70,15 @@ Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::str
   if (!flags.prefix_cache_dir.empty() && !flags.enable_prefix_caching)
     return fail(ErrorCode::kUsage, "a prefix cache that is switched off cannot be kept",
                 "--prefix-cache-dir, --no-enable-prefix-caching", "give one of the two");
-  PLIMSOLL_TRY(engine.max_model_len, size_of(flags.max_model_len, "--max-model-len", INT32_MAX));
-  PLIMSOLL_TRY(const auto pool, size_of(flags.kv_cache_memory_bytes, "--kv-cache-memory-bytes", INT64_MAX));
+  PLIMSOLL_TRY(engine.max_model_len, size_flag(flags.max_model_len, "--max-model-len", INT32_MAX));
+  PLIMSOLL_TRY(const auto pool, size_flag(flags.kv_cache_memory_bytes, "--kv-cache-memory-bytes", INT64_MAX));
   if (pool) engine.kv_cache_bytes = Bytes(*pool);
   PLIMSOLL_TRY(engine.num_blocks,
-               size_of(flags.num_gpu_blocks_override, "--num-gpu-blocks-override", INT32_MAX));
-  PLIMSOLL_TRY(const auto seqs, size_of(flags.max_num_seqs, "--max-num-seqs", 65536));
+               size_flag(flags.num_gpu_blocks_override, "--num-gpu-blocks-override", INT32_MAX));
+  PLIMSOLL_TRY(const auto seqs, size_flag(flags.max_num_seqs, "--max-num-seqs", 65536));
   if (seqs) engine.max_num_seqs = static_cast<int>(*seqs);
-  PLIMSOLL_TRY(const auto tokens, size_of(flags.max_num_batched_tokens, "--max-num-batched-tokens", 1 << 20));
+  PLIMSOLL_TRY(const auto tokens,
+               size_flag(flags.max_num_batched_tokens, "--max-num-batched-tokens", 1 << 20));
   if (tokens) engine.max_num_batched_tokens = static_cast<int>(*tokens);
   return options;
 }

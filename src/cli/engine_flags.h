@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags that `serve` and `generate` share: how the embedded engine is loaded. vLLM's names and meanings.
+// The flags that `serve`, `generate` and `eval` share: how the embedded engine is loaded. vLLM's names and
+// meanings.
 #pragma once
 
 #include <optional>
@@ -29,6 +30,12 @@ struct EngineFlags {
   std::string chat_template;
 };
 void add_engine_flags(CLI::App& verb, EngineFlags& flags);
+/// Those of them that size the engine's pool, steps and team.
+void add_size_flags(CLI::App& verb, EngineFlags& flags);
+
+/// The value of a flag that takes a count or size from 1 to `high`; nothing when it was not given.
+/// Errors: kUsage naming the flag.
+Result<std::optional<std::int64_t>> size_flag(const std::string& text, const char* flag, std::int64_t high);
 
 /// Errors: kUsage naming the flag whose value is no size.
 Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::string& model,

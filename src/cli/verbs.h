@@ -61,6 +61,7 @@ Verb add_plan(CLI::App& app);
 Verb add_pull(CLI::App& app);
 Verb add_tokens(CLI::App& app);
 Verb add_generate(CLI::App& app);
+Verb add_eval(CLI::App& app);
 Verb add_serve(CLI::App& app);
 Verb add_bench(CLI::App& app);
 Verb add_verify(CLI::App& app);

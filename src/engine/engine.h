@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,6 +84,10 @@ struct Submission {
   int priority = 0;                     // lower runs earlier
   std::string user;                     // those of equal priority take turns
   std::string cache_salt;               // prefixes are reused only among requests with the same one
+  /// Hears the raw logits behind each prompt token from position `first_heard` on, in order and once, within
+  /// step(); the engine keeps none of them. row: [vocab], valid during the call.
+  std::function<void(std::int64_t position, std::span<const float> row)> on_prompt_logits = {};
+  std::int64_t first_heard = 0;
 };
 
 /// What one step brought for one request.

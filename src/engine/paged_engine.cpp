@@ -113,6 +113,8 @@ Result<RequestId> PagedEngine::add(Submission submission) {
   }
   if (wants_prompt_logits) sequence.prompt_logits.resize(submission.prompt.size());
   if (sequence.num_prompt_logprobs) sequence.prompt_logprobs.resize(submission.prompt.size());
+  sequence.on_prompt_logits = std::move(submission.on_prompt_logits);
+  sequence.first_heard = submission.first_heard;
 
   const schedule::SequenceId id = next_sequence_++;
   schedule::Request scheduled;
@@ -173,29 +175,34 @@ void PagedEngine::keep_prompt_row(Sequence& sequence, std::span<const TokenId> t
   // Row `position` predicts the token after it; the first prompt token is predicted by nothing.
   if (sequence.num_prompt_logprobs && position + 1 < sequence.prompt_tokens)
     sequence.prompt_logprobs[at + 1] = token_logprob(logits, tokens[at + 1], *sequence.num_prompt_logprobs);
+  if (!sequence.on_prompt_logits || position < sequence.first_heard) return;
+  sequence.first_heard = position + 1;
+  sequence.on_prompt_logits(position, logits);
 }
 
 // Logits of prompt rows for the requests that asked for them, as many at once as the buffer holds.
+void PagedEngine::keep_prompt_rows(Sequence& sequence, const schedule::Work& work, std::int32_t first_row) {
+  const auto end = std::min(sequence.prompt_tokens - work.first_position, work.num_tokens);
+  const auto begin = std::max<std::int64_t>(sequence.first_wanted() - work.first_position, 0);
+  for (std::int64_t done = begin; done < end;) {
+    const std::int64_t count = std::min<std::int64_t>(end - done, graph_.max_logit_rows());
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i)
+      rows[static_cast<std::size_t>(i)] = first_row + static_cast<std::int32_t>(done + i);
+    const auto logits = graph_.logits(rows);
+    for (std::int64_t i = 0; i < count; ++i)
+      keep_prompt_row(sequence, scheduler_.tokens(work.sequence), work.first_position + done + i,
+                      logits.subspan(static_cast<std::size_t>(i * spec_.vocab_size),
+                                     static_cast<std::size_t>(spec_.vocab_size)));
+    done += count;
+  }
+}
+
 void PagedEngine::keep_prompt_rows() {
   std::int32_t first_row = 0;
   for (const auto& work : step_.work) {
     Sequence& sequence = sequences_.at(work.sequence);
-    const std::int64_t wanted =
-        sequence.wants_prompt_rows()
-            ? std::clamp<std::int64_t>(sequence.prompt_tokens - work.first_position, 0, work.num_tokens)
-            : 0;
-    for (std::int64_t done = 0; done < wanted;) {
-      const std::int64_t count = std::min<std::int64_t>(wanted - done, graph_.max_logit_rows());
-      std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
-      for (std::int64_t i = 0; i < count; ++i)
-        rows[static_cast<std::size_t>(i)] = first_row + static_cast<std::int32_t>(done + i);
-      const auto logits = graph_.logits(rows);
-      for (std::int64_t i = 0; i < count; ++i)
-        keep_prompt_row(sequence, scheduler_.tokens(work.sequence), work.first_position + done + i,
-                        logits.subspan(static_cast<std::size_t>(i * spec_.vocab_size),
-                                       static_cast<std::size_t>(spec_.vocab_size)));
-      done += count;
-    }
+    if (sequence.wants_prompt_rows()) keep_prompt_rows(sequence, work, first_row);
     first_row += static_cast<std::int32_t>(work.num_tokens);
   }
 }

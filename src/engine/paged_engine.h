@@ -61,14 +61,20 @@ class PagedEngine final : public Engine {
     std::vector<std::vector<float>> prompt_logits = {};             // [prompt tokens][vocab], when asked
     std::vector<std::optional<TokenLogprob>> prompt_logprobs = {};  // [prompt tokens], when asked
     std::optional<int> num_prompt_logprobs = {};                    // the most that a choice asked for
+    decltype(Submission::on_prompt_logits) on_prompt_logits = {};
+    std::int64_t first_heard = 0;
+    bool keeps_prompt_rows() const { return !prompt_logits.empty() || num_prompt_logprobs; }
     /// A preempted sequence computes its prompt again; its rows were handed out with its first token.
-    bool wants_prompt_rows() const { return !has_begun && (!prompt_logits.empty() || num_prompt_logprobs); }
+    bool wants_prompt_rows() const { return !has_begun && (keeps_prompt_rows() || on_prompt_logits); }
+    /// The first prompt token whose row is wanted. Moves on as rows are heard: none is heard twice.
+    std::int64_t first_wanted() const { return keeps_prompt_rows() ? 0 : first_heard; }
   };
 
   void load_prefix_cache(const EngineOptions& options);
   Status check_prompt(std::span<const TokenId> prompt) const;
   void collect_rows();
   void keep_prompt_rows();
+  void keep_prompt_rows(Sequence& sequence, const schedule::Work& work, std::int32_t first_row);
   void keep_prompt_row(Sequence& sequence, std::span<const TokenId> tokens, std::int64_t position,
                        std::span<const float> logits);
   void choose_tokens(std::vector<Output>& outputs);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a request (HTTP, `generate`) become engine work and events? The face of the room: a whole server
-// in this process (App), many requests without one (offline.h, batch.h), the pool measured (measure.h). App
-// owns its threads (HTTP, engine loop); its methods may be called from any one thread.
+// How does a request (HTTP, `generate`, `eval`) become engine work and events? The face of the room: a whole
+// server in this process (App), many requests without one (offline.h, batch.h), a model's quality
+// (eval/eval.h), the pool measured (measure.h). App owns its threads (HTTP, engine loop); its methods may be
+// called from any one thread.
 #pragma once
 
 #include <chrono>
@@ -13,6 +14,7 @@
 #include "base/result.h"
 #include "engine/engine.h"
 #include "serve/batch.h"
+#include "serve/eval/eval.h"
 #include "serve/loaded_model.h"
 #include "serve/measure.h"
 #include "serve/offline.h"

@@ -217,5 +217,32 @@ TEST(Engine, RefusesAPoolTooSmallForOneRequestNamingWhatFits) {
   EXPECT_NE(engine.error().describe().find("32"), std::string::npos) << engine.error().describe();
 }
 
+TEST(Engine, PromptLogitsAreHeardInOrderWithoutBeingKept) {
+  auto options = small_options(ComputeMode::kFloat32);
+  options.max_num_batched_tokens = 32;
+  const auto engine = load_model(plain_model(), options);
+  ASSERT_TRUE(engine);
+  SamplingParams params = greedy(2);
+  params.return_prompt_logits = true;
+  const auto prompt = prompt_of(100, 4);
+  const Trace kept = run_alone(*engine, prompt, params);
+  ASSERT_EQ(kept.prompt_logits.size(), 100u);
+  for (const std::int64_t first : {0, 41, 99}) {
+    std::vector<std::vector<float>> heard;
+    Submission submission = one_choice(prompt, greedy(2));
+    submission.first_heard = first;
+    submission.on_prompt_logits = [&](std::int64_t position, std::span<const float> row) {
+      EXPECT_EQ(position, first + std::ssize(heard));
+      heard.emplace_back(row.begin(), row.end());
+    };
+    ASSERT_TRUE(engine->add(std::move(submission)));
+    while (engine->has_work())
+      for (const Output& output : engine->step()) EXPECT_TRUE(output.prompt_logits.empty());
+    EXPECT_TRUE(
+        std::ranges::equal(heard, std::span(kept.prompt_logits).subspan(static_cast<std::size_t>(first))))
+        << first;
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll::engine

@@ -15,13 +15,6 @@
 namespace plimsoll::serve {
 namespace {
 
-LoadedModel scripted(std::string script) {
-  LoadedModel model;
-  model.engine = std::make_unique<ScriptedEngine>(std::move(script));
-  model.context = test_context();
-  return model;
-}
-
 std::string request(const std::string& id, const std::string& fields,
                     const std::string& path = "completions") {
   return R"({"custom_id":")" + id + R"(","method":"POST","url":"/v1/)" + path + R"(","body":{)" + fields +
@@ -42,21 +35,30 @@ std::multimap<std::string, Json> by_id(const std::string& lines) {
   return result;
 }
 
+struct Finished {
+  BatchCounts counts;
+  std::multimap<std::string, Json> answers;  // by custom_id
+};
+
+Finished run_all(const std::string& requests) {
+  auto batch = Batch::open(requests, "");
+  EXPECT_TRUE(batch);
+  LoadedModel model = scripted_model("Hello");
+  std::ostringstream out;
+  EXPECT_TRUE(batch->run(model, out, {}));
+  return {batch->counts(), by_id(out.str())};
+}
+
 TEST(Batch, AnswersHaveTheFormOfTheApi) {
   const std::string requests =
       request("a", R"("prompt":"x","max_tokens":4)") +
       request("b", R"("messages":[{"role":"user","content":"hi"}],"max_tokens":9)", "chat/completions") +
       "\n" + request("c", R"("prompt":["x","y"],"n":2,"max_tokens":1)");
-  auto batch = Batch::open(requests, "");
-  ASSERT_TRUE(batch);
-  LoadedModel model = scripted("Hello");
-  std::ostringstream out;
-  ASSERT_TRUE(batch->run(model, out, {}));
-  EXPECT_EQ(batch->counts().requests, 3);
-  EXPECT_EQ(batch->counts().answered, 3);
-  EXPECT_EQ(batch->counts().failed, 0);
-  EXPECT_EQ(batch->counts().completion_tokens, 4 + 6 + 4);
-  const auto answers = by_id(out.str());
+  const auto [counts, answers] = run_all(requests);
+  EXPECT_EQ(counts.requests, 3);
+  EXPECT_EQ(counts.answered, 3);
+  EXPECT_EQ(counts.failed, 0);
+  EXPECT_EQ(counts.completion_tokens, 4 + 6 + 4);
   const Json& a = answers.find("a")->second;
   EXPECT_EQ(a["error"], Json());
   EXPECT_EQ(a.at_pointer("/response/status_code"), Json(200));
@@ -78,14 +80,10 @@ TEST(Batch, ALineThatCannotBeDoneIsToldOfAndTheWorkGoesOn) {
       "\n" +
       request("nowhere", R"("prompt":"x")", "nowhere") + request("stream", R"("prompt":"x","stream":true)") +
       request("other", R"("prompt":"x","model":"gpt-9")") + request("good", R"("prompt":"x","max_tokens":1)");
-  auto batch = Batch::open(requests, "");
-  ASSERT_TRUE(batch);
-  LoadedModel model = scripted("Hello");
-  std::ostringstream out;
-  ASSERT_TRUE(batch->run(model, out, {}));
-  EXPECT_EQ(batch->counts().answered, 9);
-  EXPECT_EQ(batch->counts().failed, 8);
-  const auto answers = by_id(out.str());
+  const Finished run = run_all(requests);
+  const auto& answers = run.answers;
+  EXPECT_EQ(run.counts.answered, 9);
+  EXPECT_EQ(run.counts.failed, 8);
   const auto code = [&](const char* id) { return answers.find(id)->second.at_pointer("/error/code"); };
   const auto status = [&](const char* id) {
     return answers.find(id)->second.at_pointer("/response/status_code");
@@ -125,7 +123,7 @@ TEST(Batch, AnEngineThatFailsLeavesTheRestOpen) {
   ASSERT_TRUE(batch);
   auto engine = std::make_unique<ScriptedEngine>("Hello");
   engine->throws_in_step = true;
-  LoadedModel model = scripted("");
+  LoadedModel model = scripted_model("");
   model.engine = std::move(engine);
   std::ostringstream out;
   const Status done = batch->run(model, out, {});

@@ -148,6 +148,13 @@ std::vector<engine::Output> ScriptedEngine::step() {
   return outputs;
 }
 
+LoadedModel scripted_model(std::string script) {
+  LoadedModel model;
+  model.engine = std::make_unique<ScriptedEngine>(std::move(script));
+  model.context = test_context();
+  return model;
+}
+
 void KeptAnswer::complete() {
   const std::lock_guard lock(mutex_);
   is_complete_ = true;

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "http/http.h"
 #include "serve/engine_loop.h"
+#include "serve/loaded_model.h"
 #include "serve/model_context.h"
 
 namespace plimsoll::serve {
@@ -94,6 +95,9 @@ class ScriptedEngine : public engine::Engine {
   std::condition_variable gate_changed_;
   bool is_gate_open_ = true;
 };
+
+/// A model of test_context whose engine plays the script.
+LoadedModel scripted_model(std::string script);
 
 /// Keeps the answer; wait() returns when it is complete.
 class KeptAnswer : public http::Responder {

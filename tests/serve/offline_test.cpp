@@ -16,10 +16,7 @@ namespace plimsoll::serve {
 namespace {
 
 Offline offline_with(std::string script) {
-  LoadedModel model;
-  model.engine = std::make_unique<ScriptedEngine>(std::move(script));
-  model.context = test_context();
-  return Offline(std::move(model));
+  return Offline(scripted_model(std::move(script)));
 }
 
 TEST(Offline, LinesKeepTheirOrderWhateverTheBatch) {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// `eval MODEL`: perplexity, distance from float32, recall of a pass key; a row for each way of computing.
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <memory>
+
+#include "base/mapped_file.h"
+#include "cli/engine_flags.h"
+#include "cli/model_argument.h"
+#include "cli/verbs.h"
+#include "report/report.h"
+#include "serve/serve.h"
+
+namespace plimsoll::cli {
+namespace {
+
+constexpr const char* kReferenceDtype = "float32";
+
+struct Flags {
+  CommonFlags common;
+  EngineFlags engine;
+  std::string model;
+  std::vector<std::string> dtypes;
+  std::string text_file, ids_file;
+  bool wants_kl = false;
+  std::string windows = "strided";
+  std::string stride, max_windows;
+  bool wants_passkey = false;
+  serve::PasskeyTask passkey;
+};
+
+/// One row of the table: what differs from row to row is set here.
+Result<serve::Variant> variant_of(const Flags& flags, const std::string& dtype) {
+  EngineFlags engine = flags.engine;
+  engine.dtype = dtype;
+  PLIMSOLL_TRY(const serve::LoadOptions load, load_options(engine, flags.model, flags.common));
+  return serve::Variant{.settings = {{"dtype", dtype}}, .engine = load.engine};
+}
+
+Result<std::vector<engine::TokenId>> read_ids(const std::string& path) {
+  PLIMSOLL_TRY(const Json list, read_json_file(path));
+  std::vector<engine::TokenId> ids;
+  for (const Json& item : list.items()) {
+    const auto id = item.as_integer();
+    if (!id || *id < 0 || *id > std::numeric_limits<engine::TokenId>::max())
+      return fail(ErrorCode::kMalformed, "the file holds something else than token ids: " + dump(item), path,
+                  "give one JSON list of integers");
+    ids.push_back(static_cast<engine::TokenId>(*id));
+  }
+  return ids;
+}
+
+Result<serve::TextTask> text_task(const Flags& flags) {
+  constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
+  serve::TextTask task;
+  if (flags.ids_file.empty()) {
+    task.path = flags.text_file;
+    PLIMSOLL_TRY(task.text, read_file(flags.text_file, kMostBytes));
+  } else {
+    task.path = flags.ids_file;
+    PLIMSOLL_TRY(task.ids, read_ids(flags.ids_file));
+  }
+  task.rule = flags.windows == "llama.cpp" ? serve::WindowRule::kLlamaCpp : serve::WindowRule::kStrided;
+  PLIMSOLL_TRY(task.ctx_size, size_flag(flags.engine.max_model_len, "--max-model-len", INT32_MAX));
+  PLIMSOLL_TRY(task.stride, size_flag(flags.stride, "--stride", INT32_MAX));
+  PLIMSOLL_TRY(task.max_windows, size_flag(flags.max_windows, "--max-windows", INT32_MAX));
+  if (flags.wants_kl) {
+    PLIMSOLL_TRY(task.reference, variant_of(flags, kReferenceDtype));
+  }
+  return task;
+}
+
+Result<serve::EvalOptions> options_of(const Flags& flags) {
+  serve::EvalOptions options;
+  options.model = flags.model;
+  options.lock = flags.common.lock;
+  std::vector<std::string> dtypes = flags.dtypes;
+  if (dtypes.empty()) dtypes = {"auto"};
+  if (flags.dtypes.empty() && flags.wants_kl) dtypes = {kReferenceDtype, "auto"};
+  for (const std::string& dtype : dtypes) {
+    PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtype));
+    options.variants.push_back(std::move(variant));
+  }
+  const bool has_text = !flags.text_file.empty() || !flags.ids_file.empty();
+  if (has_text) {
+    PLIMSOLL_TRY(options.text, text_task(flags));
+  }
+  if (flags.wants_passkey) options.passkey = flags.passkey;
+  if (!has_text && !flags.wants_passkey)
+    return fail(ErrorCode::kUsage, "nothing to measure is named", "",
+                "give --perplexity FILE, --token-ids FILE or --passkey");
+  if (!has_text && flags.wants_kl)
+    return fail(ErrorCode::kUsage, "a distance is measured over a text", "--kl",
+                "give --perplexity FILE or --token-ids FILE");
+  return options;
+}
+
+int run(Flags& flags) {
+  if (const Status settled = settle_model(flags.model, flags.common); !settled)
+    return report_error(flags.common, settled.error());
+  auto options = options_of(flags);
+  if (!options) return report_error(flags.common, options.error());
+  report::ProgressLine line(flags.common.quiet);
+  options->on_progress = [&line](std::string_view text) { line.show(text); };
+  const auto report = serve::evaluate(*options);
+  if (!report) return report_error(flags.common, report.error());
+  const Status written = write_output(
+      flags.common, flags.common.is_json() ? dump_pretty(serve::to_json(*report)) : serve::to_text(*report));
+  if (!written) return report_error(flags.common, written.error());
+  return worst_level(report->findings) == FindingLevel::kError ? exit_status(ErrorCode::kNo) : 0;
+}
+
+void add_text_flags(CLI::App& verb, Flags& flags) {
+  CLI::Option* text = verb.add_option("--perplexity,--text-file", flags.text_file, "text to predict");
+  verb.add_option("--token-ids", flags.ids_file, "the text as a JSON list of token ids")->excludes(text);
+  verb.add_flag("--kl", flags.wants_kl, "also the distance from the float32 run of the same model");
+  verb.add_option("--max-model-len,--ctx-size", flags.engine.max_model_len,
+                  "tokens of a window (default 512, or the model's context)");
+  verb.add_option("--windows", flags.windows,
+                  "strided: every token once, as Hugging Face evaluates; llama.cpp: as llama-perplexity")
+      ->check(CLI::IsMember({"strided", "llama.cpp"}))
+      ->capture_default_str();
+  verb.add_option("--stride", flags.stride, "tokens from window to window (default half of one)");
+  verb.add_option("--max-windows", flags.max_windows, "stop after so many (default all)");
+}
+
+void add_passkey_flags(CLI::App& verb, Flags& flags) {
+  CLI::Option* passkey =
+      verb.add_flag("--passkey", flags.wants_passkey, "is a number found again in a long filler?");
+  verb.add_option("--passkey-lengths", flags.passkey.lengths,
+                  "tokens of prompt and answer (default: native and extended context)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 30))
+      ->needs(passkey);
+  verb.add_option("--passkey-depths", flags.passkey.depths, "percent of the filler before the key")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str()
+      ->needs(passkey);
+  verb.add_option("--passkey-trials", flags.passkey.trials, "keys for each length and depth")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str()
+      ->needs(passkey);
+  verb.add_option("--seed", flags.passkey.seed, "of the keys")->capture_default_str()->needs(passkey);
+}
+
+}  // namespace
+
+Verb add_eval(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* verb = app.add_subcommand("eval", "perplexity, distance from float32, recall over the context");
+  verb->add_option("MODEL", flags->model, kModelHelp);
+  verb->add_option("--dtype", flags->dtypes, "rows of the table (default auto; with --kl float32,auto)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"auto", "float32"}));
+  add_text_flags(*verb, *flags);
+  add_passkey_flags(*verb, *flags);
+  add_size_flags(*verb, flags->engine);
+  add_common_flags(*verb, flags->common);
+  verb->footer(
+      std::string("Examples:\n"
+                  "  plimsoll eval ./model --perplexity text.txt --kl\n"
+                  "  plimsoll eval ./model --perplexity text.txt --windows llama.cpp --ctx-size 512\n"
+                  "  plimsoll eval ./model --passkey --passkey-lengths 2048,8192 --format json") +
+      kModelEnvironment);
+  return make_verb(verb, flags, run);
+}
+
+}  // namespace plimsoll::cli
