@@ -141,6 +141,7 @@ std::vector<std::string> models() {
                                            "deepseek_v2_lite",
                                            "deepseek_v3",
                                            "deepseek_v3_sharded",
+                                           "kimi_linear",
                                            "mamba2",
                                            "nemotron_h",
                                            "falcon_h1",

@@ -76,6 +76,60 @@ TEST_P(Ops, AddScaledAgreesWithDoubles) {
   }
 }
 
+// What recur() is to give, in doubles; `row` goes along.
+double recurred(const Recurrence& token, std::vector<double>& row) {
+  double held = 0, out = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    row[i] *= static_cast<double>(token.decays ? token.decays[i] : token.decay);
+    held += row[i] * static_cast<double>(token.key[i]);
+  }
+  const double change = token.is_delta
+                            ? (static_cast<double>(token.value) - held) * static_cast<double>(token.beta)
+                            : static_cast<double>(token.value);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    row[i] += change * static_cast<double>(token.key[i]);
+    out += row[i] * static_cast<double>(token.query[i]);
+  }
+  return out;
+}
+
+TEST_P(Ops, RecurrencesAgreeWithDoubles) {
+  for (const std::int64_t n : kSizes) {
+    const auto query = random_floats(n + 1), row = random_floats(n + 1);
+    auto key = random_floats(n + 1);
+    for (float& value : key)
+      value /= std::sqrt(static_cast<float>(n + 1));  // else delta nets grow without end
+    std::vector<float> decays(static_cast<std::size_t>(n + 1));
+    for (std::size_t i = 0; i < decays.size(); ++i) decays[i] = 1.0F / (1.0F + static_cast<float>(i % 7));
+    for (const bool is_delta : {false, true})
+      for (const bool by_column : {false, true}) {
+        Recurrence token{
+            key.data() + 1, query.data() + 1, by_column ? decays.data() + 1 : nullptr, 0.9F, 0.7F,
+            0.3F,           is_delta};
+        std::vector<float> held(row.begin() + 1, row.end());
+        std::vector<double> exact(held.begin(), held.end());
+        const auto magnitude = static_cast<double>(n + 1);
+        for (int step = 0; step < 3; ++step) {
+          // Sums of n products of numbers of about one, and what delta nets make of their error.
+          EXPECT_NEAR(kernels().recur(token, n, held.data()), recurred(token, exact), 1e-4 * magnitude) << n;
+          for (std::size_t i = 0; i < held.size(); ++i) ASSERT_NEAR(held[i], exact[i], 1e-5 * magnitude) << n;
+        }
+      }
+  }
+}
+
+TEST_P(Ops, ScaledExponentialsAgreeWithTheLibrary) {
+  for (const std::int64_t n : kSizes) {
+    const auto x = random_floats(n);
+    std::vector<float> out(static_cast<std::size_t>(n));
+    kernels().exp_scaled(-1.7F, x.data(), n, out.data());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double expected = std::exp(static_cast<double>(-1.7F * x[i]));
+      EXPECT_NEAR(out[i], expected, 4e-7 * expected) << n;
+    }
+  }
+}
+
 TEST_P(Ops, RmsNormAgreesWithDoubles) {
   for (const std::int64_t n : kSizes) {
     auto x = random_floats(n + 1, 3.0f);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/testing/worked_case.h"
 
 namespace plimsoll::memory {
@@ -114,6 +116,99 @@ TEST(EmbeddedCache, RefusesWhatKeepsNothing) {
   spec.layers.push_back({model::NoMixer{}, {}});
   EXPECT_EQ(lay_out_cache(spec, DType::kBF16, 16).error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(lay_out_cache(model::ModelSpec{}, DType::kBF16, 16).error().code, ErrorCode::kUnsupported);
+}
+
+model::Layer state_layer(int heads, int head_dim, int state_size, std::int64_t channels, int kernel) {
+  model::State state;
+  state.kind = model::StateKind::kMamba2;
+  state.heads = heads;
+  state.head_dim = head_dim;
+  state.state_size = state_size;
+  state.groups = 1;
+  state.recurrent_elements = std::int64_t{heads} * head_dim * state_size;
+  state.convolution_elements = channels * (kernel - 1);
+  state.kernel = kernel;
+  return {state, {}};
+}
+
+/// Every row is somewhere, once, in order, and no two share a byte.
+void expect_rows_apart(const model::ModelSpec& spec, const EmbeddedCache& cache) {
+  std::map<std::pair<int, std::int64_t>, std::int64_t> ends;  // (group, first byte) to the byte behind
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    const model::State* state = state_of(spec.layers[i]);
+    if (!state) continue;
+    const auto expect_all = [&](const std::vector<StateRows>& places, std::int64_t rows, std::int64_t bytes) {
+      std::int64_t next = 0;
+      for (const StateRows& place : places) {
+        EXPECT_EQ(place.first, next);
+        EXPECT_TRUE(std::holds_alternative<schedule::StateCache>(
+            cache.groups.at(static_cast<std::size_t>(place.group))));
+        next += place.count;
+        ends[{place.group, place.offset_bytes}] = place.offset_bytes + place.count * bytes;
+      }
+      EXPECT_EQ(next, rows);
+    };
+    expect_all(cache.states[i].recurrent, state->rows(), 4LL * state->state_size);
+    expect_all(cache.states[i].convolution, state->channels(), 4LL * (state->kernel - 1));
+  }
+  int group = -1;
+  std::int64_t end = 0;
+  for (const auto& [place, behind] : ends) {
+    if (place.first != group) end = 0;
+    EXPECT_GE(place.second, end);
+    EXPECT_LE(behind, cache.bytes_per_block.value);
+    group = place.first;
+    end = behind;
+  }
+}
+
+TEST(EmbeddedCache, StatesFillBlocksOfTheAttentionOneByOne) {
+  model::ModelSpec spec = spec_of("f");
+  for (int i = 0; i < 3; ++i) spec.layers.push_back(state_layer(4, 32, 16, 160, 4));
+  spec.layers.push_back(spec.layers.front());
+  const auto cache = lay_out_cache(spec, DType::kBF16, 16);
+  ASSERT_TRUE(cache);
+  EXPECT_EQ(cache->bytes_per_token.value, 2 * kLayerToken);
+  EXPECT_EQ(cache->bytes_per_block.value, 16 * 2 * kLayerToken);
+  const std::int64_t layer = 4LL * 4 * 32 * 16 + 4 * 160 * 3;  // whole multiples of 64
+  EXPECT_EQ(cache->state_bytes.value, 3 * layer);
+  const std::int64_t blocks = (3 * layer + cache->bytes_per_block.value - 1) / cache->bytes_per_block.value;
+  EXPECT_EQ(std::ssize(cache->groups), 1 + blocks);
+  EXPECT_EQ(cache->blocks_for(100, 512), 7 + blocks);
+  EXPECT_EQ(cache->blocks_for(1600, 512), 100 + blocks);
+  EXPECT_EQ(cache->places[1].group, -1);
+  expect_rows_apart(spec, *cache);
+}
+
+TEST(EmbeddedCache, StatesAloneAreOneBlock) {
+  model::ModelSpec spec;
+  for (int i = 0; i < 5; ++i) spec.layers.push_back(state_layer(3, 32, 24, 144, 4));
+  const auto cache = lay_out_cache(spec, DType::kBF16, 16);
+  ASSERT_TRUE(cache);
+  EXPECT_EQ(cache->groups.size(), 1u);
+  EXPECT_EQ(cache->bytes_per_block, cache->state_bytes);
+  EXPECT_EQ(cache->blocks_for(1'000'000, 512), 1);
+  EXPECT_FALSE(cache->is_growing());
+  expect_rows_apart(spec, *cache);
+}
+
+TEST(EmbeddedCache, LargeStatesMakeBlocksLargerRatherThanTablesMore) {
+  model::ModelSpec spec = spec_of("f");
+  for (int i = 0; i < 300; ++i) spec.layers.push_back(state_layer(64, 64, 128, 8448, 4));
+  const auto cache = lay_out_cache(spec, DType::kBF16, 1);
+  ASSERT_TRUE(cache);
+  EXPECT_LE(std::ssize(cache->groups), 1 + 1024);
+  EXPECT_GT(std::ssize(cache->groups), 900);
+  expect_rows_apart(spec, *cache);
+}
+
+TEST(EmbeddedCache, StatesThatDoNotFit63BitsAreRefused) {
+  model::ModelSpec spec;
+  spec.layers.push_back(state_layer(1 << 12, 1 << 13, 1 << 30, 16, 4));
+  spec.layers.resize(4096, spec.layers.front());
+  const auto cache = lay_out_cache(spec, DType::kBF16, 16);
+  ASSERT_FALSE(cache);
+  EXPECT_EQ(cache.error().code, ErrorCode::kMalformed);
 }
 
 }  // namespace

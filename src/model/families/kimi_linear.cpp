@@ -162,7 +162,10 @@ ModelSpec bailing_hybrid_from_config(KeyReader& keys) {
   defaults.norm_eps = 1e-6;
   ModelSpec spec = read_config_decoder(keys, defaults);
   spec.ties_embeddings = false;  // transformers keeps a head of its own whatever the config says
-  const Latent latent = read_kimi_latent(keys, spec);
+  Latent latent = read_kimi_latent(keys, spec);
+  latent.uses_rope = false;  // order comes from the layers between
+  latent.scale = latent_scale(latent, spec.rope);
+  if (!keys.flag("mla_use_nope", true)) add_trait(spec, Trait::kOwnRope);
   const Kda kda{
       .heads = keys.count("linear_num_heads", kMaxHeads, latent.q_heads),
       .head_dim = keys.count("linear_head_dim", kMaxHeadDim, keys.integer("head_dim", 1, kMaxHeadDim, 128)),
