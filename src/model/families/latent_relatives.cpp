@@ -115,14 +115,13 @@ ModelSpec mistral4_from_config(KeyReader& keys) {
                                         .vocab_size = 131'072,
                                         .has_class_defaults = true},
                                        {1024, 256, 64, 64, 128});
-  add_trait(spec, Trait::kUnknown);
   read_mistral4_rope(keys, spec);
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {128, 4, 2048, 1});
   moe.router = read_grouped_router(keys, 1.0);
   moe.router.scores = Router::Scores::kSoftmax;
   // Without first_k_dense_replace all layers are mixtures.
   set_moe_layers(keys, moe, spec);
-  write_decoder(spec, {.latent = read_latent_bias(keys)});
+  write_decoder(spec, {.moe = {.has_stacked_experts = true}, .latent = read_latent_bias(keys)});
   spec.has_file_names = !keys.is_nested();
   return spec;
 }

@@ -287,9 +287,15 @@ void write_moe(SpecWriter& writer, const Ffn& ffn, const MoeStyle& style) {
   if (!style.score_bias.empty())
     writer.role_as(Role::kScoreBias, style.score_bias, {ffn.experts}).is_parameter = false;
   const std::string experts(style.experts);
-  if (ffn.is_gated) writer.experts_as(Role::kExpertGate, experts + "{}.gate_proj", inner, width, ffn.experts);
-  writer.experts_as(Role::kExpertUp, experts + "{}.up_proj", inner, width, ffn.experts);
-  writer.experts_as(Role::kExpertDown, experts + "{}.down_proj", width, inner, ffn.experts);
+  if (style.has_stacked_experts) {
+    writer.role_as(Role::kExpertGateUp, experts + "gate_up_proj", {2 * inner, width}).copies = ffn.experts;
+    writer.role_as(Role::kExpertDown, experts + "down_proj", {width, inner}).copies = ffn.experts;
+  } else {
+    if (ffn.is_gated)
+      writer.experts_as(Role::kExpertGate, experts + "{}.gate_proj", inner, width, ffn.experts);
+    writer.experts_as(Role::kExpertUp, experts + "{}.up_proj", inner, width, ffn.experts);
+    writer.experts_as(Role::kExpertDown, experts + "{}.down_proj", width, inner, ffn.experts);
+  }
   if (ffn.shared_intermediate_size > 0) write_shared_expert(writer, ffn, style);
   if (style.has_shared_gate) writer.role(Role::kSharedExpertGate, {1, width});
 }

@@ -87,6 +87,7 @@ struct MoeStyle {
   std::string_view router = "mlp.gate";
   std::string_view experts = "mlp.experts.";        // then "{}.gate_proj"
   std::string_view shared = "mlp.shared_experts.";  // the shared experts as one
+  bool has_stacked_experts = false;                 // one tensor of all gates and ups, one of all downs
   bool has_router_bias = false;                     // a bias of the router's linear layer
   bool has_shared_gate = false;                     // mlp.shared_expert_gate [1, width]
   std::string_view score_bias = "";  // a buffer [experts] that corrects the scores; no parameter
