@@ -80,12 +80,13 @@ void take_gate_up_bias(const std::vector<float>& both, bool alternates, FfnWeigh
 void take_apart(const model::ModelSpec& spec, std::size_t layer, const Fused& fused, LayerWeights& weights) {
   const auto* attention = std::get_if<model::Attention>(&spec.layers[layer].mixer);
   if (attention && fused.qkv.rows > 0) take_apart_qkv(*attention, spec.fused_qkv, fused, weights);
-  if (attention && attention->has_output_gate) take_gates(*attention, weights);
+  if (attention && attention->has_output_gate && !attention->is_gate_apart) take_gates(*attention, weights);
   if (fused.latent_expansion.rows > 0)
     take_apart_latent(std::get<model::Latent>(spec.layers[layer].mixer), fused.latent_expansion,
                       weights.latent);
   else
     weights.latent.are_keys_turned = !weights.latent.keys.empty();
+  if (fused.shared_gate_up.rows > 0) take_gate_up(fused.shared_gate_up, false, weights.shared);
   if (fused.gate_up.rows == 0) return;
   take_gate_up(fused.gate_up, false, weights.ffn);
   take_gate_up_bias(fused.gate_up_bias, false, weights.ffn);

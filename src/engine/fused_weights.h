@@ -12,7 +12,7 @@ namespace plimsoll::engine {
 
 /// What a layer's file holds in one, until it is taken apart.
 struct Fused {
-  StoredMatrix qkv, gate_up;
+  StoredMatrix qkv, gate_up, shared_gate_up;
   StoredMatrix latent_expansion;  // [heads * (nope + v), kv_lora]
   std::vector<float> qkv_bias, gate_up_bias;
 };

@@ -97,6 +97,7 @@ void Graph::embed(std::span<const Row> rows) {
       widen_rows(weights_.position_embedding, row, row + 1, normed_.data());  // not in use yet
       for (int i = 0; i < spec_.hidden_size; ++i) out[i] += normed_[static_cast<std::size_t>(i)];
     }
+    if (!weights_.embedding_norm.weight.empty()) normalize(weights_.embedding_norm, out, out);
     float* angles = angles_.data() + static_cast<std::int64_t>(r) * angle_stride_;
     rope_angles(ropes_.all, rows[r].position, angles, angles + spec_.rope.rotary_dim / 2);
     if (!ropes_.windows) continue;

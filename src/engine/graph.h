@@ -60,6 +60,8 @@ class Graph {
   void attention_block(std::span<const Row> rows, int layer, const float* input, float* output);
   Angles angles_of(std::int64_t r, bool has_window) const;
   void prepare(const Row& row, std::int64_t r, int layer);
+  void normalize_heads(const model::Attention& attention, const NormWeights& norm, int heads,
+                       float* values) const;
   void turn(std::int64_t r, const model::Attention& attention);
   void store(const Row& row, std::int64_t r, int layer);
   void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);

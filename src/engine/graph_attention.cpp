@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over keys and values of engine/graph.h: MHA, GQA, MQA; windows, chunks, sinks, gates.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -13,6 +14,20 @@ namespace {
 
 const model::Attention& attention_of(const model::Layer& layer) {
   return std::get<model::Attention>(layer.mixer);
+}
+
+void clip(double limit, std::int64_t n, float* values) {
+  const auto most = static_cast<float>(limit);
+  for (std::int64_t i = 0; i < n; ++i) values[i] = std::clamp(values[i], -most, most);
+}
+
+// By how much a head's score falls with each position of distance: a power of two for the largest power of
+// two of heads, those between them for the rest. Source: transformers' build_alibi_tensor of BLOOM and
+// build_mpt_alibi_tensor, which are equal.
+double alibi_slope(const model::Attention& attention, int head) {
+  const auto whole = static_cast<int>(std::bit_floor(static_cast<unsigned>(attention.q_heads)));
+  const double step = attention.alibi_max / whole;
+  return std::exp2(head < whole ? -step * (head + 1) : -step / 2 * (2 * (head - whole) + 1));
 }
 
 // The first position that one sees.
@@ -41,24 +56,45 @@ void Graph::prepare(const Row& row, std::int64_t r, int layer) {
   add_bias(weights.output_gate_bias, query + attention.q_heads * dim);
   add_bias(weights.key_bias, key);
   add_bias(weights.value_bias, value_.data() + r * value_stride_);
-  const auto eps = static_cast<float>(spec_.norm_eps);
-  if (attention.is_qk_norm_full_width) {
-    kernels_.rms_norm(query, weights.query_norm.data(), attention.q_heads * dim, eps, query);
-    kernels_.rms_norm(key, weights.key_norm.data(), attention.kv_heads * dim, eps, key);
-  } else if (attention.has_qk_norm) {
-    for (int head = 0; head < attention.q_heads; ++head)
-      kernels_.rms_norm(query + head * dim, weights.query_norm.data(), dim, eps, query + head * dim);
-    for (int head = 0; head < attention.kv_heads; ++head)
-      kernels_.rms_norm(key + head * dim, weights.key_norm.data(), dim, eps, key + head * dim);
+  const auto normalize_both = [&] {
+    normalize_heads(attention, weights.query_norm, attention.q_heads, query);
+    normalize_heads(attention, weights.key_norm, attention.kv_heads, key);
+  };
+  if (attention.has_qk_norm && !attention.qk_norm_follows_rope) normalize_both();
+  if (attention.clip > 0) {
+    clip(attention.clip, attention.q_heads * dim, query);
+    clip(attention.clip, attention.kv_heads * dim, key);
+    clip(attention.clip, attention.kv_heads * attention.value_dim(), value_.data() + r * value_stride_);
   }
   if (attention.uses_rope) turn(r, attention);
+  if (attention.has_qk_norm && attention.qk_norm_follows_rope) normalize_both();
   if (attention.has_unit_norm_after_rope) {
+    const auto eps = static_cast<float>(spec_.norm_eps);
     for (int head = 0; head < attention.q_heads; ++head) kernels::unit_norm(dim, eps, query + head * dim);
     for (int head = 0; head < attention.kv_heads; ++head) kernels::unit_norm(dim, eps, key + head * dim);
   }
   if (attention.temperature_scale != 0.0) {
-    const auto steps = static_cast<double>((row.position + 1) / attention.temperature_tokens);
+    const auto steps =
+        static_cast<double>((row.position + attention.temperature_shift) / attention.temperature_tokens);
     multiply_by(1.0 + attention.temperature_scale * std::log1p(steps), attention.q_heads * dim, query);
+  }
+}
+
+// values: [heads, head_dim].
+void Graph::normalize_heads(const model::Attention& attention, const NormWeights& norm, int heads,
+                            float* values) const {
+  const auto eps = static_cast<float>(spec_.norm_eps);
+  const std::int64_t dim =
+      attention.is_qk_norm_full_width ? std::int64_t{heads} * attention.head_dim : attention.head_dim;
+  const int count = attention.is_qk_norm_full_width ? 1 : heads;
+  for (int head = 0; head < count; ++head) {
+    float* const x = values + head * dim;
+    const std::int64_t at = attention.is_qk_norm_by_head ? head * dim : 0;
+    if (attention.qk_norm_kind == model::NormKind::kRms)
+      kernels_.rms_norm(x, norm.weight.data() + at, dim, eps, x);
+    else
+      kernels::layer_norm(x, norm.weight.data() + at, norm.bias.empty() ? nullptr : norm.bias.data() + at,
+                          dim, eps, x);
   }
 }
 
@@ -104,6 +140,11 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
       scores[position - first] =
           cached_keys.dot(query, keys, position % block_size_) * static_cast<float>(attention.scale);
     }
+    if (attention.alibi_max > 0) {
+      const double slope = alibi_slope(attention, head);
+      for (std::int64_t i = 0; i < seen; ++i)
+        scores[i] += static_cast<float>(slope * static_cast<double>(i + 1 - seen));
+    }
     if (attention.soft_cap > 0) kernels::soft_cap(static_cast<float>(attention.soft_cap), seen, scores);
     if (attention.has_sinks) scores[seen] = weights.sinks[static_cast<std::size_t>(head)];
     kernels::softmax(scores, seen + (attention.has_sinks ? 1 : 0));
@@ -143,6 +184,10 @@ void Graph::attention_block(std::span<const Row> rows, int layer, const float* i
     for (std::int64_t r = 1; r < num_rows; ++r)
       std::memmove(attended_.data() + r * width, attended_.data() + r * attended_stride_,
                    static_cast<std::size_t>(width) * sizeof(float));
+  if (!weights.attended_norm.empty())
+    for (std::int64_t r = 0; r < num_rows; ++r)
+      kernels_.rms_norm(attended_.data() + r * width, weights.attended_norm.data(), width,
+                        static_cast<float>(spec_.norm_eps), attended_.data() + r * width);
   const Product out[] = {{&weights.attention_output, output, spec_.hidden_size}};
   multiply(out, attended_.data(), num_rows);
   for (std::int64_t r = 0; r < num_rows; ++r) {

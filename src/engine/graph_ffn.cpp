@@ -22,6 +22,7 @@ kernels::Activation kernel_of(model::Activation activation) {
     case model::Activation::kRelu2:
       return kernels::Activation::kRelu2;
     case model::Activation::kClampedSwiglu:
+    case model::Activation::kXielu:
     case model::Activation::kOther:
       break;
   }
@@ -68,11 +69,19 @@ void Graph::feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const
   team_.run(num_rows, [&](std::int64_t r, int) {
     float* up = up_.data() + r * width;
     add_bias(weights.up_bias, up);
-    if (!ffn.is_gated) return kernels::activate(kernel_of(ffn.activation), width, up);
-    float* gate = gate_.data() + r * width;
-    add_bias(weights.gate_bias, gate);
-    multiply_by(ffn.gate_scale, width, gate);
-    activate_gated(kernels_, ffn, gate, up, width, up);
+    if (ffn.is_gated) {
+      float* gate = gate_.data() + r * width;
+      add_bias(weights.gate_bias, gate);
+      multiply_by(ffn.gate_scale, width, gate);
+      activate_gated(kernels_, ffn, gate, up, width, up);
+    } else if (ffn.activation == model::Activation::kXielu) {
+      kernels::xielu({weights.xielu[0][0], weights.xielu[1][0], weights.xielu[2][0], weights.xielu[3][0]},
+                     width, up);
+    } else {
+      kernels::activate(kernel_of(ffn.activation), width, up);
+    }
+    if (!weights.inner_norm.empty())
+      kernels_.rms_norm(up, weights.inner_norm.data(), width, static_cast<float>(spec_.norm_eps), up);
   });
   const Product down[] = {{&weights.down, output, spec_.hidden_size}};
   multiply(down, up_.data(), num_rows);

@@ -152,6 +152,22 @@ void widen_row(const TurnedRows& turned, std::int64_t row, std::int64_t columns,
   for (std::int64_t i = 0; i < columns; ++i) out[i] = numbers.at(i * turned.rows + row);
 }
 
+// Rows that lie near each other side by side in the file are read together; false where they do not.
+bool widen_turned(const TurnedRows& turned, const StoredMatrix& matrix, std::int64_t begin, std::int64_t end,
+                  float* out) {
+  constexpr std::int64_t kMost = 4 * kernels::kScratchRows;
+  const std::int64_t first = matrix.runs.at(begin), span = matrix.runs.at(end - 1) + 1 - first;
+  if (span > kMost) return false;
+  float values[kMost];
+  const std::int64_t bytes = info(turned.dtype).block_bytes;
+  for (std::int64_t i = 0; i < matrix.columns; ++i) {
+    kernels::select().to_float(turned.dtype, turned.data + (i * turned.rows + first) * bytes, span, values);
+    for (std::int64_t row = begin; row < end; ++row)
+      out[(row - begin) * matrix.columns + i] = values[matrix.runs.at(row) - first];
+  }
+  return true;
+}
+
 }  // namespace
 
 StoredMatrix some_rows(const StoredMatrix& matrix, std::int64_t rows, const RowRuns& runs) {
@@ -178,6 +194,8 @@ std::int64_t Groups::of(std::int64_t column) const {
 }
 
 void widen_rows(const StoredMatrix& matrix, std::int64_t begin, std::int64_t end, float* out) {
+  const auto* turned = std::get_if<TurnedRows>(&matrix.stored);
+  if (turned && begin < end && widen_turned(*turned, matrix, begin, end, out)) return;
   std::visit(
       [&](const auto& stored) {
         for (std::int64_t row = begin; row < end; ++row)

@@ -35,7 +35,8 @@ Result<std::optional<StoredTensor>> load_tensor(const artifact::Artifact& artifa
                             fmt::join(weight.shape, ", ")),
                 artifact.root(), "get the complete model; `plimsoll inspect` lists what is missing");
   }
-  if (tensor->shape != weight.shape)
+  const bool is_number = tensor->shape.empty() && weight.elements() == 1;  // as good as a list of one
+  if (tensor->shape != weight.shape && !is_number)
     return fail(ErrorCode::kMalformed,
                 fmt::format("tensor {} has shape [{}], the config calls for [{}]", name,
                             fmt::join(tensor->shape, ", "), fmt::join(weight.shape, ", ")),

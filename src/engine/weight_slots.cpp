@@ -13,6 +13,8 @@ struct EndRow {
 constexpr EndRow kEnds[] = {
     {Role::kTokenEmbedding, [](ModelWeights& weights) -> Slot { return &weights.token_embedding; }},
     {Role::kPositionEmbedding, [](ModelWeights& weights) -> Slot { return &weights.position_embedding; }},
+    {Role::kEmbeddingNorm, [](ModelWeights& weights) -> Slot { return &weights.embedding_norm.weight; }},
+    {Role::kEmbeddingNormBias, [](ModelWeights& weights) -> Slot { return &weights.embedding_norm.bias; }},
     {Role::kOutputNorm, [](ModelWeights& weights) -> Slot { return &weights.output_norm.weight; }},
     {Role::kOutputNormBias, [](ModelWeights& weights) -> Slot { return &weights.output_norm.bias; }},
     {Role::kOutputHead, [](ModelWeights& weights) -> Slot { return &weights.output_head; }},
@@ -36,8 +38,17 @@ constexpr LayerRow kLayers[] = {
     {Role::kKeyBias, [](LayerWeights& layer) -> Slot { return &layer.key_bias; }},
     {Role::kValueBias, [](LayerWeights& layer) -> Slot { return &layer.value_bias; }},
     {Role::kAttentionOutputBias, [](LayerWeights& layer) -> Slot { return &layer.attention_output_bias; }},
-    {Role::kQueryNorm, [](LayerWeights& layer) -> Slot { return &layer.query_norm; }},
-    {Role::kKeyNorm, [](LayerWeights& layer) -> Slot { return &layer.key_norm; }},
+    {Role::kQueryNorm, [](LayerWeights& layer) -> Slot { return &layer.query_norm.weight; }},
+    {Role::kKeyNorm, [](LayerWeights& layer) -> Slot { return &layer.key_norm.weight; }},
+    {Role::kQueryNormBias, [](LayerWeights& layer) -> Slot { return &layer.query_norm.bias; }},
+    {Role::kKeyNormBias, [](LayerWeights& layer) -> Slot { return &layer.key_norm.bias; }},
+    {Role::kOutputGate, [](LayerWeights& layer) -> Slot { return &layer.output_gate; }},
+    {Role::kAttendedNorm, [](LayerWeights& layer) -> Slot { return &layer.attended_norm; }},
+    {Role::kInnerNorm, [](LayerWeights& layer) -> Slot { return &layer.ffn.inner_norm; }},
+    {Role::kXieluPositive, [](LayerWeights& layer) -> Slot { return &layer.ffn.xielu[0]; }},
+    {Role::kXieluNegative, [](LayerWeights& layer) -> Slot { return &layer.ffn.xielu[1]; }},
+    {Role::kXieluBeta, [](LayerWeights& layer) -> Slot { return &layer.ffn.xielu[2]; }},
+    {Role::kXieluEps, [](LayerWeights& layer) -> Slot { return &layer.ffn.xielu[3]; }},
     {Role::kFfnNorm, [](LayerWeights& layer) -> Slot { return &layer.ffn_norm.weight; }},
     {Role::kFfnNormBias, [](LayerWeights& layer) -> Slot { return &layer.ffn_norm.bias; }},
     {Role::kFfnPostNorm, [](LayerWeights& layer) -> Slot { return &layer.ffn_post_norm.weight; }},
@@ -104,6 +115,7 @@ constexpr FusedRow kFused[] = {
     {Role::kLatentExpansion, [](Fused& fused) -> Slot { return &fused.latent_expansion; }},
     {Role::kGateUp, [](Fused& fused) -> Slot { return &fused.gate_up; }},
     {Role::kGateUpBias, [](Fused& fused) -> Slot { return &fused.gate_up_bias; }},
+    {Role::kSharedGateUp, [](Fused& fused) -> Slot { return &fused.shared_gate_up; }},
 };
 
 template <std::size_t kSize, class Row, class Weights>

@@ -25,7 +25,7 @@ void add_one_to_norms(ModelWeights& weights) {
   for (LayerWeights& layer : weights.layers)
     for (auto* weight :
          {&layer.attention_norm.weight, &layer.attention_post_norm.weight, &layer.ffn_norm.weight,
-          &layer.ffn_post_norm.weight, &layer.query_norm, &layer.key_norm})
+          &layer.ffn_post_norm.weight, &layer.query_norm.weight, &layer.key_norm.weight})
       add_one(*weight);
 }
 
@@ -39,6 +39,13 @@ Status load_heads(const artifact::Artifact& artifact, const model::Weight& weigh
   PLIMSOLL_CHECK(stored.has_value(), "matrices of heads are not optional");
   for (int i = 0; i < weight.copies; ++i) heads.push_back(matrix_of(*stored, all, i));
   return {};
+}
+
+// Norms without weights multiply by one.
+void put_ones(const model::ModelSpec& spec, ModelWeights& weights) {
+  const std::vector<float> ones(static_cast<std::size_t>(spec.hidden_size), 1.0F);
+  weights.output_norm.weight = ones;
+  for (LayerWeights& layer : weights.layers) layer.attention_norm.weight = layer.ffn_norm.weight = ones;
 }
 
 }  // namespace
@@ -82,6 +89,7 @@ Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const mode
     if (const model::State* state = memory::state_of(spec.layers[i]))
       take_apart_state(*state, static_cast<int>(i), spec.layers.size(), weights.layers[i]);
   }
+  if (!spec.has_norm_weights) put_ones(spec, weights);
   if (spec.norm_adds_one) add_one_to_norms(weights);
   if (spec.ties_embeddings) weights.output_head = weights.token_embedding;
   return weights;

@@ -24,6 +24,8 @@ struct FfnWeights {
   StoredMatrix gate, up;                             // [intermediate, hidden]
   StoredMatrix down;                                 // [hidden, intermediate]
   std::vector<float> gate_bias, up_bias, down_bias;  // or empty
+  std::vector<float> inner_norm;                     // [intermediate], or empty
+  std::vector<float> xielu[4];                       // [1] each: alpha_p, alpha_n, beta, eps; or empty
 };
 
 /// Latent attention: all heads' keys and values are expanded from one short vector per token.
@@ -63,7 +65,8 @@ struct LayerWeights {
   std::vector<float> query_bias, key_bias, value_bias;  // [heads * head_dim], or empty
   StoredMatrix output_gate;                             // [q_heads * head_dim, hidden], or no rows
   std::vector<float> output_gate_bias;                  // [q_heads * head_dim], or empty
-  std::vector<float> query_norm, key_norm;              // [head_dim] or [heads * head_dim], or empty
+  NormWeights query_norm, key_norm;                     // [head_dim] or [heads * head_dim], or empty
+  std::vector<float> attended_norm;                     // [q_heads * value_dim], or empty
   StoredMatrix attention_output;                        // [hidden, q_heads * value_dim]
   std::vector<float> attention_output_bias;             // [hidden], or empty
   std::vector<float> sinks;                             // [q_heads], or empty
@@ -81,6 +84,7 @@ struct ModelWeights {
   StoredMatrix token_embedding;  // [vocab, hidden]
   std::vector<LayerWeights> layers;
   StoredMatrix position_embedding;      // [positions, hidden], or no rows
+  NormWeights embedding_norm;           // [hidden], or empty
   NormWeights output_norm;              // [hidden]
   StoredMatrix output_head;             // [vocab, hidden]; the embedding when tied
   std::vector<float> output_head_bias;  // [vocab], or empty

@@ -76,8 +76,17 @@ void clamped_swiglu(float alpha, float limit, const float* gate, const float* up
   }
 }
 
+void xielu(const Xielu& curve, std::int64_t n, float* x) {
+  const float a = softplus(curve.positive), b = curve.beta + softplus(curve.negative);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float value = x[i];
+    const float bent = value > 0 ? a * value * value : (std::expm1(std::min(value, curve.eps)) - value) * b;
+    x[i] = bent + curve.beta * value;
+  }
+}
+
 void gate_by_sigmoid(const float* gate, std::int64_t n, float* x) {
-  for (std::int64_t i = 0; i < n; ++i) x[i] /= 1.0F + std::exp(-gate[i]);
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= sigmoid(gate[i]);
 }
 
 void unit_norm(std::int64_t n, float eps, float* x) {

@@ -33,6 +33,14 @@ float softplus(float x);
 /// out may be gate or up. Source: transformers' GptOssExperts.
 void clamped_swiglu(float alpha, float limit, const float* gate, const float* up, std::int64_t n, float* out);
 
+/// What xIELU's curve depends on, as the file has it: the alphas pass a softplus.
+struct Xielu {
+  float positive = 0, negative = 0, beta = 0.5F, eps = -1e-6F;
+};
+/// x[i] = a x^2 + beta x above 0, b (expm1(min(x, eps)) - x) + beta x below, where a = softplus(positive) and
+/// b = beta + softplus(negative).  [n]. Source: transformers' XIELUActivation.
+void xielu(const Xielu& curve, std::int64_t n, float* x);
+
 /// x[i] *= sigmoid(gate[i]).  [n]
 void gate_by_sigmoid(const float* gate, std::int64_t n, float* x);
 

@@ -48,6 +48,8 @@ struct Indexer {
   bool operator==(const Indexer&) const = default;
 };
 
+enum class NormKind { kRms, kLayerNorm };  // of the root mean square; of mean and variance
+
 /// Keys and values per head: MHA, GQA, MQA; full, sliding, chunked or cross.
 struct Attention {
   int q_heads = 0;
@@ -62,16 +64,24 @@ struct Attention {
   bool has_output_bias = false;
   bool has_qk_norm = false;            // norm over each head's q and k before rope
   bool is_qk_norm_full_width = false;  // over all heads at once
+  bool is_qk_norm_by_head = false;     // every head has a weight of its own
+  bool qk_norm_follows_rope = false;   // behind rope instead
+  NormKind qk_norm_kind = NormKind::kRms;
+  double clip = 0.0;  // q, k and v are kept within +-clip; 0: they stay
+  double alibi_max =
+      0.0;  // ALiBi: scores - slope * distance, slopes from 2^-(max/heads) down to 2^-max; 0: none
   bool uses_rope = true;
   double scale = 0.0;     // multiplies q.k; 1/sqrt(head_dim) unless the config says otherwise
   double soft_cap = 0.0;  // scores become cap * tanh(score / cap); 0: they stay
   bool has_sinks =
       false;  // one more logit per query head takes part in the softmax and belongs to no position
   bool has_output_gate = false;  // the query matrix holds [q, gate] of each head: output * sigmoid(gate)
+  bool is_gate_apart = false;    // the gate's rows are a matrix of their own
   bool has_unit_norm_after_rope = false;  // q and k are normalized without weights, behind rope (Llama 4)
-  // queries * (1 + scale * log(1 + floor((position + 1) / tokens))); scale 0: they stay (Llama 4)
+  // queries * (1 + scale * log(1 + floor((position + shift) / tokens))); scale 0: they stay (Llama 4)
   double temperature_scale = 0.0;
   std::int64_t temperature_tokens = 1;
+  std::int64_t temperature_shift = 1;
   double output_scale = 1.0;  // multiplies what the output matrix gives
   int value_dim() const { return value_head_dim > 0 ? value_head_dim : head_dim; }
   bool operator==(const Attention&) const = default;
@@ -137,8 +147,6 @@ struct NoMixer {
 
 using Mixer = std::variant<Attention, Latent, State, NoMixer>;
 
-enum class NormKind { kRms, kLayerNorm };  // of the root mean square; of mean and variance
-
 /// How the rows of several matrices stand in one: heads of q, k and v, or gate and up.
 enum class FusedRows {
   kStacked,   // all of the first, then all of the next
@@ -154,6 +162,7 @@ enum class Activation {
   kRelu,
   kRelu2,
   kClampedSwiglu,  // gate * sigmoid(alpha * gate) * (up + 1), both clamped (gpt-oss)
+  kXielu,          // with numbers of the layer (Apertus)
   kOther,
 };
 

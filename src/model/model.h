@@ -24,6 +24,8 @@ enum class Role {
   kNone,  // the engine does not use it
   kTokenEmbedding,
   kPositionEmbedding,
+  kEmbeddingNorm,  // of the embedding, before the first layer
+  kEmbeddingNormBias,
   kOutputNorm,
   kOutputNormBias,
   kOutputHead,
@@ -43,6 +45,10 @@ enum class Role {
   kAttentionOutputBias,
   kQueryNorm,
   kKeyNorm,
+  kQueryNormBias,
+  kKeyNormBias,
+  kOutputGate,    // of the attention's output, in a matrix of its own
+  kAttendedNorm,  // of what the heads give, before the output matrix
   kAttentionSinks,
   kFfnNorm,
   kFfnNormBias,
@@ -51,6 +57,11 @@ enum class Role {
   kUp,
   kGateUp,  // in one matrix, stacked
   kDown,
+  kInnerNorm,  // before the last matrix of the feed-forward
+  kXieluPositive,
+  kXieluNegative,
+  kXieluBeta,
+  kXieluEps,
   kGateBias,
   kUpBias,
   kGateUpBias,
@@ -67,6 +78,7 @@ enum class Role {
   kSharedGate,
   kSharedUp,
   kSharedDown,
+  kSharedGateUp,      // in one matrix, stacked
   kSharedExpertGate,  // weighs the shared expert
   kQueryCompression,  // latent attention: q_a, its norm, q_b
   kQueryCompressionBias,
@@ -200,6 +212,7 @@ struct ModelSpec {
   double logits_soft_cap = 0.0;       // logits become cap * tanh(logit / cap); 0: they stay
   NormKind norm_kind = NormKind::kRms;
   bool norm_adds_one = false;       // norms multiply by 1 + weight
+  bool has_norm_weights = true;     // false: norms are norms only
   bool residual_is_normed = false;  // blocks add to what their norm gives, not to what it reads (MiniMax)
   bool is_parallel = false;         // attention and feed-forward read the same input, not one the other's
   FusedRows fused_qkv = FusedRows::kStacked;

@@ -134,6 +134,10 @@ void read_scaling(KeyReader& scaling, std::int64_t stated, std::int64_t original
 void read_window_rope(KeyReader& keys, ModelSpec& spec) {
   KeyReader sliding = keys.child("rope_parameters").child("sliding_attention");
   const bool is_v5 = sliding.has("rope_theta");
+  const bool is_apart = keys["rope_parameters"]["sliding_attention"].is_object();
+  if (is_apart &&
+      (!is_v5 || sliding.text("rope_type", "default") != "default" || sliding.has("partial_rotary_factor")))
+    add_trait(spec, Trait::kOwnRope);
   if (!is_v5 && !keys.has("rope_local_base_freq")) return;
   RopeSpec rope;
   rope.rotary_dim = spec.rope.rotary_dim;
@@ -155,10 +159,8 @@ void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::
   RopeSpec& rope = spec.rope;
   const bool is_v5 = keys["rope_parameters"].is_object();
   KeyReader scaling = keys.child(is_v5 ? "rope_parameters" : "rope_scaling");
-  if (scaling["full_attention"].is_object()) {  // one set per layer type; sliding layers see no further
+  if (scaling["full_attention"].is_object())  // one set per layer type; sliding layers see no further
     scaling = scaling.child("full_attention");
-    add_trait(spec, Trait::kOwnRope);
-  }
   rope.theta = keys.positive("rope_theta", default_theta);
   if (is_v5) rope.theta = scaling.positive("rope_theta", rope.theta);
   rope.kind = read_kind(scaling, scaling.has("rope_type") ? "rope_type" : "type", spec);

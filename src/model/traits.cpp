@@ -24,7 +24,7 @@ std::string_view describe(Trait trait) {
       "attention of its own kind",
       "feed-forward of its own kind",
       "rotary positions of its own kind",
-      "arithmetic that nobody looked at here",
+      "arithmetic that was not held against a reference",
   };
   static_assert(kTexts.size() == static_cast<std::size_t>(Trait::kUnknown) + 1);
   return kTexts[static_cast<std::size_t>(trait)];

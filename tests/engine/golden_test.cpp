@@ -77,6 +77,8 @@ TEST_P(GoldenModel, LogitsAndGreedyTokensMatchTransformers) {
     const auto ids = ids_of(row["ids"]);
     const auto engine = load_model(folder, options_for(folder, std::ssize(ids) + 48));
     ASSERT_TRUE(engine);
+    EXPECT_EQ(engine->memory().kv_bytes_per_token.value,
+              *(*expected)["kv"]["elements_per_token_short"].as_integer() * 4);
     const Trace run = run_alone(*engine, ids, params);
     EXPECT_EQ(run.tokens, ids_of(row["greedy48"]));
     ASSERT_EQ(run.step_logits.size(), 48u);

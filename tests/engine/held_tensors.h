@@ -65,7 +65,7 @@ class HeldTensors final : public artifact::Artifact {
 
   Json config_, none_;
   std::string root_ = "held";
-  std::vector<artifact::File> files_;
+  std::vector<artifact::File> files_{artifact::File{"held", Bytes(0)}};
   std::deque<Held> held_;  // names stay where they are
   std::vector<artifact::Tensor> tensors_;
   Findings findings_;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -55,6 +56,40 @@ TEST(Elementwise, ActivationsAreWhatTheyAreDefinedAs) {
   activate(Activation::kGeluTanh, 2, extreme);
   EXPECT_EQ(extreme[0], 0.0F);
   EXPECT_EQ(extreme[1], 1e30F);
+}
+
+TEST(Elementwise, ClampedSwigluHoldsBothWithinTheLimit) {
+  const auto gate = numbers(33);
+  std::vector<float> up(gate.rbegin(), gate.rend()), out(gate.size());
+  up[0] = -100;
+  clamped_swiglu(1.7F, 2.0F, gate.data(), up.data(), 33, out.data());
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    const double g = std::min(static_cast<double>(gate[i]), 2.0);
+    const double u = std::min(std::max(static_cast<double>(up[i]), -2.0), 2.0);
+    EXPECT_NEAR(static_cast<double>(out[i]), g / (1 + std::exp(-1.7 * g)) * (u + 1), kTolerance);
+  }
+}
+
+TEST(Elementwise, XieluBendsBothSidesApart) {
+  const Xielu curve{.positive = 0.3F, .negative = -0.4F, .beta = 0.5F, .eps = -1e-6F};
+  auto x = numbers(33);
+  const auto before = x;
+  xielu(curve, 33, x.data());
+  const double a = std::log1p(std::exp(0.3)), b = 0.5 + std::log1p(std::exp(-0.4));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto value = static_cast<double>(before[i]);
+    const double expected = value > 0 ? a * value * value + value / 2
+                                      : b * (std::expm1(std::min(value, -1e-6)) - value) + value / 2;
+    EXPECT_NEAR(static_cast<double>(x[i]), expected, 4 * kTolerance);
+  }
+}
+
+TEST(Elementwise, UnitNormLeavesAMeanSquareOfOne) {
+  auto x = numbers(33);
+  unit_norm(33, 0.0F, x.data());
+  double squares = 0;
+  for (const float value : x) squares += static_cast<double>(value) * static_cast<double>(value);
+  EXPECT_NEAR(squares / 33, 1.0, kTolerance);
 }
 
 TEST(Elementwise, LayerNormCentresAndScales) {

@@ -53,9 +53,9 @@ TEST(Weights, FormatsReadBackAsTheyPrint) {
 // attention.
 TEST(GoldenModels, KvBytesAndParametersAreThoseMeasured) {
   const auto names = testing::present(
-      "models", {"llama_bias", "llama_f16", "llama_f32", "llama_headdim32", "llama_k256", "llama_mqa",
-                 "llama_plain", "llama_rope_linear", "llama_rope_llama3", "llama_rope_yarn", "llama_sharded",
-                 "llama_tied", "llama_v5config", "qwen2", "qwen3"});
+      "models", {"gpt_oss", "llama4_text", "llama_bias", "llama_f16", "llama_f32", "llama_headdim32",
+                 "llama_k256", "llama_mqa", "llama_plain", "llama_rope_linear", "llama_rope_llama3",
+                 "llama_rope_yarn", "llama_sharded", "llama_tied", "llama_v5config", "qwen2", "qwen3"});
   ASSERT_FALSE(names.empty());
   int compared = 0;
   for (const std::string& name : names) {

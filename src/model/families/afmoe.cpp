@@ -53,22 +53,16 @@ ModelSpec flex_olmo_from_config(KeyReader& keys) {
       {.rope_theta = 500'000.0, .context_tokens = 4096, .vocab_size = 100'352, .has_class_defaults = true});
   read_attention_bias(keys, spec);
   const Ffn dense = spec.layers.front().ffn;
-  const Ffn moe = read_moe(keys, dense, {7, 5, dense.intermediate_size});
+  Ffn moe = read_moe(keys, dense, {7, 5, dense.intermediate_size});
+  moe.router.is_normalized = keys.flag("norm_topk_prob", false);
   for (Layer& layer : spec.layers) layer.ffn = moe;
-  add_trait(spec, Trait::kPostNorms);
-  add_trait(spec, Trait::kFullWidthQkNorm);
-  write_decoder(spec,
-                {.extras =
-                     [](SpecWriter& writer, const Layer& layer, int) {
-                       const auto& attention = std::get<Attention>(layer.mixer);
-                       writer.norm("self_attn.q_norm", std::int64_t{attention.q_heads} * attention.head_dim);
-                       writer.norm("self_attn.k_norm", std::int64_t{attention.kv_heads} * attention.head_dim);
-                     },
-                 .norms =
-                     [](SpecWriter& writer, const Layer&, int) {
-                       writer.norm("post_attention_layernorm", writer.width());
-                       writer.norm("post_feedforward_layernorm", writer.width());
-                     }});
+  for_each_attention(spec, [](Attention& attention, std::size_t) {
+    attention.has_qk_norm = attention.is_qk_norm_full_width = true;
+  });
+  write_decoder(spec, {.norms = [](SpecWriter& writer, const Layer&, int) {
+                  writer.role(Role::kAttentionPostNorm, {writer.width()});
+                  writer.role(Role::kFfnPostNorm, {writer.width()});
+                }});
   spec.has_file_names = true;
   return spec;
 }

@@ -3,6 +3,7 @@
 // sliding layers, OLMo Hybrid, GPT-1, BioGPT. Source: transformers' configuration and modeling files of these
 // names.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "model/families/families.h"
@@ -79,6 +80,7 @@ ModelSpec nanochat_from_config(KeyReader& keys) {
                                                  .vocab_size = 50'304,
                                                  .has_class_defaults = true});
   add_trait(spec, Trait::kSoftCap);
+  add_trait(spec, Trait::kOwnRope);  // turns the other way round
   read_attention_bias(keys, spec);
   for (Layer& layer : spec.layers) {
     layer.ffn.is_gated = false;
@@ -95,48 +97,46 @@ ModelSpec nanochat_from_config(KeyReader& keys) {
 }
 
 ModelSpec jais2_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .context_tokens = 8192,
-                                                 .hidden_size = 3328,
-                                                 .intermediate_size = 26'624,
-                                                 .q_heads = 26,
-                                                 .vocab_size = 150'272,
-                                                 .has_class_defaults = true});
-  add_trait(spec, Trait::kLayerNorm);
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .context_tokens = 8192,
+                                              .hidden_size = 3328,
+                                              .intermediate_size = 26'624,
+                                              .q_heads = 26,
+                                              .vocab_size = 150'272,
+                                              .has_class_defaults = true});
+  spec.norm_kind = NormKind::kLayerNorm;
   read_attention_bias(keys, spec, true);
-  for (Layer& layer : spec.layers) {
-    layer.ffn.is_gated = false;
-    if (!keys.has("hidden_act")) layer.ffn.activation = Activation::kRelu2;
-  }
+  assume_activation(keys, Activation::kRelu2, spec);
+  for (Layer& layer : spec.layers) layer.ffn.is_gated = false;
   set_ffn_bias(spec, keys.flag("mlp_bias", true));
   return finish(std::move(spec), {.has_norm_bias = true});
 }
 
 ModelSpec hyperclovax_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.has_class_defaults = true});
   read_attention_bias(keys, spec);
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
   read_granite_scales(keys, spec);
+  spec.logits_scale = keys.positive("logits_scaling", 1.0);  // multiplies here
   const bool has_post_norms = keys.flag("use_post_norm", true);
-  if (has_post_norms) add_trait(spec, Trait::kPostNorms);
   return finish(std::move(spec), {.extras = [&](SpecWriter& writer, const Layer&, int) {
                   if (!has_post_norms) return;
-                  writer.norm("post_norm1", writer.width());
-                  writer.norm("post_norm2", writer.width());
+                  writer.norm_as(Role::kAttentionPostNorm, "post_norm1", writer.width());
+                  writer.norm_as(Role::kFfnPostNorm, "post_norm2", writer.width());
                 }});
 }
 
 ModelSpec granite_swa_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .context_tokens = 8192,
-                                                 .ties_embeddings = true,
-                                                 .kv_heads = 4,
-                                                 .hidden_size = 2560,
-                                                 .intermediate_size = 8192,
-                                                 .num_layers = 24,
-                                                 .q_heads = 20,
-                                                 .vocab_size = 100'352,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .context_tokens = 8192,
+                                              .ties_embeddings = true,
+                                              .kv_heads = 4,
+                                              .hidden_size = 2560,
+                                              .intermediate_size = 8192,
+                                              .num_layers = 24,
+                                              .q_heads = 20,
+                                              .vocab_size = 100'352,
+                                              .has_class_defaults = true});
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
   read_sliding_granite(keys, spec);
   return finish(std::move(spec),
@@ -151,6 +151,7 @@ ModelSpec granitemoe_swa_from_config(KeyReader& keys) {
   moe.expert_intermediate_size = dense.intermediate_size;
   moe.shared_intermediate_size = static_cast<int>(keys.integer("shared_intermediate_size", 0, kMaxWidth, 0));
   moe.shared_experts = moe.shared_intermediate_size > 0 ? 1 : 0;
+  moe.router.is_normalized = true;
   for (Layer& layer : spec.layers) layer.ffn = moe;
   write_layers(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     write_two_norms(writer);
@@ -244,6 +245,13 @@ ModelSpec biogpt_from_config(KeyReader& keys) {
                                        .vocab_size = 42'384,
                                        .has_class_defaults = true,
                                        .ignores_head_keys = true});
+  spec.traits.clear();  // all of it is computed
+  spec.norm_kind = NormKind::kLayerNorm;
+  spec.norm_eps = 1e-5;  // whatever the config says
+  spec.first_position = 2;
+  if (keys.flag("scale_embedding", true))
+    spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden_size));
+  assume_activation(keys, Activation::kGelu, spec);
   const BlockNames names{.embedding = "biogpt.embed_tokens.weight",
                          .layers = "biogpt.layers.",
                          .norm = "biogpt.layer_norm",
@@ -251,14 +259,14 @@ ModelSpec biogpt_from_config(KeyReader& keys) {
   const AttentionNames attention_names{.output = "self_attn.out_proj"};
   write_blocks(spec, names, [&](SpecWriter& writer, const Layer& layer, int) {
     write_named_attention(writer, std::get<Attention>(layer.mixer), attention_names);
-    for (const char* norm : {"self_attn_layer_norm", "final_layer_norm"})
-      writer.norm(norm, writer.width(), true);
-    writer.linear(Group::kFfn, "fc1", layer.ffn.intermediate_size, writer.width(), true);
-    writer.linear(Group::kFfn, "fc2", writer.width(), layer.ffn.intermediate_size, true);
+    writer.norm_as(Role::kAttentionNorm, "self_attn_layer_norm", writer.width(), Role::kAttentionNormBias);
+    writer.norm_as(Role::kFfnNorm, "final_layer_norm", writer.width(), Role::kFfnNormBias);
+    write_plain_ffn(writer, layer.ffn, "fc1", "fc2");
   });
   // Two rows stand before the first position.
-  SpecWriter(spec).add(Group::kEmbedding, "biogpt.embed_positions.weight",
-                       {keys.integer("max_position_embeddings", 1, kMaxVocab, 1024) + 2, spec.hidden_size});
+  SpecWriter(spec).role_as(
+      Role::kPositionEmbedding, "biogpt.embed_positions.weight",
+      {keys.integer("max_position_embeddings", 1, kMaxVocab, 1024) + 2, spec.hidden_size});
   spec.has_file_names = true;
   return spec;
 }

@@ -29,6 +29,7 @@ DecoderDefaults glm_defaults() {
 ModelSpec read_glm(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, glm_defaults());
   spec.rope.interleaved = true;
+  assume_partial_rope(keys, 0.5, spec);
   const bool has_bias = keys.flag("attention_bias", true);
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
   spec.has_file_names = true;
@@ -48,7 +49,6 @@ void write_phi3(ModelSpec& spec) {
 
 ModelSpec glm_from_config(KeyReader& keys) {
   ModelSpec spec = read_glm(keys);
-  add_trait(spec, Trait::kUnknown);
   write_layers(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     write_two_norms(writer);
     write_attention(writer, std::get<Attention>(layer.mixer));

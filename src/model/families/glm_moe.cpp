@@ -158,8 +158,10 @@ ModelSpec dots1_from_config(KeyReader& keys) {
       if (i >= first) attention.window_tokens = window;
     });
   }
-  set_moe_behind(keys, read_moe(keys, spec.layers.front().ffn, {0, 0, 1408, 0}), 0, spec);
-  add_trait(spec, Trait::kUnknown);
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {0, 0, 1408, 0});
+  moe.router = read_grouped_router(keys, 1.0);
+  moe.router.is_normalized = keys.flag("norm_topk_prob", false);
+  set_moe_behind(keys, moe, 0, spec);
   write_decoder(spec, {.moe = kMoeStyle});
   spec.has_file_names = true;
   return spec;

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT-2 and the decoders of its age: GPT-Neo, GPT-NeoX, GPT-J, CodeGen, StarCoder 1, BLOOM, OPT, XGLM, MPT,
-// Falcon, Persimmon, Phi 1 and 2. Mean-and-variance norms, feed-forwards without gate, names of their own.
-// Source: transformers' configuration and modeling files of these names.
+// GPT-2 and the decoders of its age: GPT-Neo, GPT-NeoX, GPT-J, CodeGen, StarCoder 1, Falcon. Source:
+// transformers' configuration and modeling files of these names.
+#include "model/families/gpt.h"
+
 #include <algorithm>
 
 #include "model/families/families.h"
 #include "model/families/parts.h"
 
 namespace plimsoll::model {
-namespace {
-
-using Group = WeightGroup;
-
-// Reads the figures; where the config states no width of the feed-forward it is four times the model's.
-// `inner`: what the class assumes of intermediate_size; 0: four times the width.
-ModelSpec read_gpt(KeyReader& keys, DecoderDefaults defaults, int inner = 0) {
+ModelSpec read_gpt(KeyReader& keys, DecoderDefaults defaults, int inner) {
   defaults.norm_eps = 1e-5;
   defaults.has_class_defaults = true;
   const auto others = other_spellings("intermediate_size");  // a null under any of them is four times
@@ -35,10 +30,6 @@ ModelSpec read_gpt(KeyReader& keys, DecoderDefaults defaults, int inner = 0) {
   return spec;
 }
 
-void set_four_times(ModelSpec& spec) {
-  for (Layer& layer : spec.layers) layer.ffn.intermediate_size = 4 * spec.hidden_size;
-}
-
 void set_biases(ModelSpec& spec, bool has_qkv_bias, bool has_output_bias) {
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     attention.has_qkv_bias = has_qkv_bias;
@@ -46,13 +37,14 @@ void set_biases(ModelSpec& spec, bool has_qkv_bias, bool has_output_bias) {
   });
 }
 
-// Positions that are told otherwise than by rotation: learned ones, ALiBi.
-void replace_rope(ModelSpec& spec, std::optional<Trait> positions = {}) {
+void replace_rope(ModelSpec& spec, std::optional<Trait> positions) {
   if (positions) add_trait(spec, *positions);
   spec.rope = RopeSpec();
   spec.rope.kind = RopeKind::kNone;
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.uses_rope = false; });
 }
+
+namespace {
 
 void write_positions(ModelSpec& spec, std::string_view name, std::int64_t rows) {
   SpecWriter writer(spec);
@@ -88,11 +80,33 @@ ModelSpec read_gptj(KeyReader& keys) {
                                    .q_heads = 16,
                                    .vocab_size = 50'400,
                                    .ignores_head_keys = true});
-  add_trait(spec, Trait::kUnknown);
-  add_trait(spec, Trait::kParallelBlocks);
-  add_trait(spec, Trait::kOwnRope);
+  assume_activation(keys, Activation::kGeluTanh, spec);
+  spec.is_parallel = true;
+  spec.rope.interleaved = true;
   spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim, 64);
+  const int head_dim = attention_of(spec.layers.front()).head_dim;
+  if (spec.rope.rotary_dim > head_dim || spec.rope.rotary_dim % 2 != 0) add_trait(spec, Trait::kOwnRope);
   return spec;
+}
+
+// GPT-Neo's runs of kinds, [[["global", "local"], 12]]; every second layer is local where it has none.
+std::vector<bool> read_local_layers(KeyReader& keys, std::size_t num_layers) {
+  std::vector<bool> local;
+  const Json& runs = keys["attention_types"];
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Json& run = runs.items()[i];
+    if (!run.is_array() || run.size() != 2 || !run.items()[0].is_array()) continue;
+    for (std::int64_t times = run.items()[1].as_integer().value_or(0); times > 0; --times)
+      for (const Json& kind : run.items()[0].items())
+        if (local.size() < num_layers) local.push_back(kind == Json("local"));
+  }
+  if (!runs.is_array())
+    for (std::size_t i = 0; i < num_layers; ++i) local.push_back(i % 2 == 1);
+  if (local.size() != num_layers)
+    keys.add_error(ErrorCode::kMalformed, "attention_types",
+                   "reading the model: attention_types tell the kind of fewer layers than there are");
+  local.resize(num_layers);
+  return local;
 }
 
 }  // namespace
@@ -130,12 +144,14 @@ ModelSpec gpt_bigcode_from_config(KeyReader& keys) {
                                    .q_heads = 12,
                                    .vocab_size = 50'257,
                                    .ignores_head_keys = true});
-  add_trait(spec, Trait::kUnknown);
+  assume_activation(keys, Activation::kGeluTanh, spec);
   const bool is_mqa = keys.flag("multi_query", true);
+  spec.fused_qkv = is_mqa ? FusedRows::kStacked : FusedRows::kPerHead;
+  if (!keys.flag("scale_attn_weights", true)) add_trait(spec, Trait::kOwnScales);
   for_each_attention(
       spec, [&](Attention& attention, std::size_t) { attention.kv_heads = is_mqa ? 1 : attention.q_heads; });
   set_biases(spec, true, true);
-  replace_rope(spec, Trait::kLearnedPositions);
+  replace_rope(spec);
   write_blocks(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     write_ln_norms(writer);
     write_fused_attention(writer, attention_of(layer), "attn.c_attn", "attn.c_proj");
@@ -153,15 +169,14 @@ ModelSpec gpt_neo_from_config(KeyReader& keys) {
                                    .q_heads = 16,
                                    .vocab_size = 50'257,
                                    .ignores_head_keys = true});
-  add_trait(spec, Trait::kUnknown);
+  assume_activation(keys, Activation::kGeluTanh, spec);
   set_biases(spec, false, true);
-  replace_rope(spec, Trait::kLearnedPositions);
-  // Every second layer is local unless attention_layers says otherwise.
+  replace_rope(spec);
   const std::int64_t window = keys.integer("window_size", 1, kMaxContext, 256);
-  const Json& kinds = keys["attention_layers"];
+  const std::vector<bool> local = read_local_layers(keys, spec.layers.size());
   for_each_attention(spec, [&](Attention& attention, std::size_t i) {
-    const std::string* kind = i < kinds.size() ? kinds.items()[i].as_string() : nullptr;
-    if (kind ? *kind == "local" : i % 2 == 1) attention.window_tokens = window;
+    attention.scale = 1.0;
+    if (local[i]) attention.window_tokens = window;
   });
   const AttentionNames names{"attn.attention.q_proj", "attn.attention.k_proj", "attn.attention.v_proj",
                              "attn.attention.out_proj"};
@@ -207,7 +222,7 @@ ModelSpec gptj_from_config(KeyReader& keys) {
   ModelSpec spec = read_gptj(keys);
   const AttentionNames names{"attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.out_proj"};
   write_blocks(spec, {.has_head_bias = true}, [&](SpecWriter& writer, const Layer& layer, int) {
-    writer.norm("ln_1", writer.width(), true);
+    writer.norm_as(Role::kAttentionNorm, "ln_1", writer.width(), Role::kAttentionNormBias);
     write_named_attention(writer, attention_of(layer), names);
     write_plain_ffn(writer, layer.ffn, "mlp.fc_in", "mlp.fc_out");
   });
@@ -216,61 +231,11 @@ ModelSpec gptj_from_config(KeyReader& keys) {
 
 ModelSpec codegen_from_config(KeyReader& keys) {
   ModelSpec spec = read_gptj(keys);
+  add_trait(spec, Trait::kOwnAttention);  // q, v and k stand in four blocks of heads
   write_blocks(spec, {.has_head_bias = true}, [](SpecWriter& writer, const Layer& layer, int) {
     writer.norm("ln_1", writer.width(), true);
     write_fused_attention(writer, attention_of(layer), "attn.qkv_proj", "attn.out_proj");
     write_plain_ffn(writer, layer.ffn, "mlp.fc_in", "mlp.fc_out");
-  });
-  return spec;
-}
-
-ModelSpec bloom_from_config(KeyReader& keys) {
-  ModelSpec spec = read_gpt(keys, {.context_tokens = 2048,
-                                   .ties_embeddings = true,
-                                   .hidden_size = 64,
-                                   .num_layers = 2,
-                                   .q_heads = 8,
-                                   .vocab_size = 250'880,
-                                   .ignores_head_keys = true});
-  add_trait(spec, Trait::kUnknown);
-  set_four_times(spec);
-  set_biases(spec, true, true);
-  replace_rope(spec, Trait::kAlibi);
-  const BlockNames names{.embedding = "transformer.word_embeddings.weight"};
-  write_blocks(spec, names, [](SpecWriter& writer, const Layer& layer, int) {
-    write_two_norms(writer, true);
-    write_fused_attention(writer, attention_of(layer), "self_attention.query_key_value",
-                          "self_attention.dense");
-    write_plain_ffn(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
-  });
-  SpecWriter writer(spec);
-  writer.enter("");
-  writer.norm("transformer.word_embeddings_layernorm", writer.width(), true);
-  return spec;
-}
-
-ModelSpec mpt_from_config(KeyReader& keys) {
-  ModelSpec spec = read_gpt(keys, {.context_tokens = 2048,
-                                   .ties_embeddings = true,
-                                   .hidden_size = 2048,
-                                   .num_layers = 24,
-                                   .q_heads = 16,
-                                   .vocab_size = 50'368,
-                                   .ignores_head_keys = true});
-  add_trait(spec, Trait::kUnknown);
-  const auto ratio = static_cast<int>(keys.integer("expansion_ratio", 1, 64, 4));
-  for (Layer& layer : spec.layers) {
-    layer.ffn.intermediate_size = ratio * spec.hidden_size;
-    layer.ffn.has_bias = false;
-  }
-  replace_rope(spec, Trait::kAlibi);
-  const BlockNames names{
-      .layers = "transformer.blocks.", .norm = "transformer.norm_f", .has_norm_bias = false};
-  write_blocks(spec, names, [](SpecWriter& writer, const Layer& layer, int) {
-    writer.norm("norm_1", writer.width());
-    writer.norm("norm_2", writer.width());
-    write_fused_attention(writer, attention_of(layer), "attn.Wqkv", "attn.out_proj");
-    write_plain_ffn(writer, layer.ffn, "ffn.up_proj", "ffn.down_proj");
   });
   return spec;
 }
@@ -310,57 +275,6 @@ ModelSpec falcon_from_config(KeyReader& keys) {
     write_fused_attention(writer, attention_of(layer), "self_attention.query_key_value",
                           "self_attention.dense");
     write_plain_ffn(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
-  });
-  return spec;
-}
-
-ModelSpec persimmon_from_config(KeyReader& keys) {
-  ModelSpec spec = read_gpt(keys,
-                            {.context_tokens = 16'384,
-                             .hidden_size = 4096,
-                             .num_layers = 36,
-                             .q_heads = 64,
-                             .vocab_size = 262'144,
-                             .ignores_head_keys = true},
-                            16'384);
-  add_trait(spec, Trait::kUnknown);
-  set_biases(spec, true, true);
-  const bool has_qk_norm = keys.flag("qk_layernorm", true);
-  const BlockNames names{"model.embed_tokens.weight", "model.layers.", "model.final_layernorm", "lm_head"};
-  write_blocks(spec, names, [&](SpecWriter& writer, const Layer& layer, int) {
-    write_two_norms(writer, true);
-    write_fused_attention(writer, attention_of(layer), "self_attn.query_key_value", "self_attn.dense");
-    if (has_qk_norm)
-      for (const char* name : {"self_attn.q_layernorm", "self_attn.k_layernorm"})
-        writer.norm(name, attention_of(layer).head_dim, true);
-    write_plain_ffn(writer, layer.ffn, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h");
-  });
-  return spec;
-}
-
-ModelSpec phi_from_config(KeyReader& keys) {
-  // The first published configs (phi-msft) give the rotating dimensions as a number, and no inner width.
-  const bool is_first = keys.has("rotary_dim");
-  ModelSpec spec = read_gpt(
-      keys,
-      {.context_tokens = 2048, .hidden_size = 2048, .num_layers = 24, .q_heads = 32, .vocab_size = 51'200},
-      is_first ? 0 : 8192);
-  add_trait(spec, Trait::kUnknown);
-  add_trait(spec, Trait::kParallelBlocks);
-  set_biases(spec, true, true);
-  const bool has_qk_norm = keys.flag("qk_layernorm", false);
-  if (is_first) spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim);
-  spec.has_file_names = !is_first;
-  const BlockNames names{
-      "model.embed_tokens.weight", "model.layers.", "model.final_layernorm", "lm_head", true, true};
-  const AttentionNames attention_names{.output = "self_attn.dense"};
-  write_blocks(spec, names, [&](SpecWriter& writer, const Layer& layer, int) {
-    writer.norm("input_layernorm", writer.width(), true);
-    write_named_attention(writer, attention_of(layer), attention_names);
-    if (has_qk_norm)
-      for (const char* name : {"self_attn.q_layernorm", "self_attn.k_layernorm"})
-        writer.norm(name, attention_of(layer).head_dim, true);
-    write_plain_ffn(writer, layer.ffn, "mlp.fc1", "mlp.fc2");
   });
   return spec;
 }

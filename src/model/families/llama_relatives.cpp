@@ -48,18 +48,19 @@ void read_granite_scales(KeyReader& keys, ModelSpec& spec) {
 }
 
 ModelSpec helium_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-8,
-                                                 .rope_theta = 100'000,
-                                                 .context_tokens = 4096,
-                                                 .head_dim = 128,
-                                                 .kv_heads = 20,
-                                                 .hidden_size = 2560,
-                                                 .intermediate_size = 7040,
-                                                 .num_layers = 24,
-                                                 .q_heads = 20,
-                                                 .vocab_size = 48'000,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-8,
+                                              .rope_theta = 100'000,
+                                              .context_tokens = 4096,
+                                              .head_dim = 128,
+                                              .kv_heads = 20,
+                                              .hidden_size = 2560,
+                                              .intermediate_size = 7040,
+                                              .num_layers = 24,
+                                              .q_heads = 20,
+                                              .vocab_size = 48'000,
+                                              .has_class_defaults = true});
   const bool has_bias = keys.flag("attention_bias", false);
+  spec.rope.interleaved = true;
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
   spec = finish(std::move(spec));
@@ -90,17 +91,17 @@ ModelSpec internlm3_from_config(KeyReader& keys) {
 }
 
 ModelSpec cwm_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 1e6,
-                                                 .context_tokens = 131'072,
-                                                 .head_dim = 128,
-                                                 .kv_heads = 8,
-                                                 .hidden_size = 6144,
-                                                 .intermediate_size = 21'504,
-                                                 .num_layers = 64,
-                                                 .q_heads = 48,
-                                                 .vocab_size = 128'256,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .rope_theta = 1e6,
+                                              .context_tokens = 131'072,
+                                              .head_dim = 128,
+                                              .kv_heads = 8,
+                                              .hidden_size = 6144,
+                                              .intermediate_size = 21'504,
+                                              .num_layers = 64,
+                                              .q_heads = 48,
+                                              .vocab_size = 128'256,
+                                              .has_class_defaults = true});
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
   const auto window = read_window(keys, 8192);
   if (!read_layer_types(keys, window, spec))
@@ -111,15 +112,15 @@ ModelSpec cwm_from_config(KeyReader& keys) {
 }
 
 ModelSpec seed_oss_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-6,
-                                                 .context_tokens = 524'288,
-                                                 .head_dim = 128,
-                                                 .kv_heads = 8,
-                                                 .intermediate_size = 27'648,
-                                                 .num_layers = 64,
-                                                 .q_heads = 80,
-                                                 .vocab_size = 155'136,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-6,
+                                              .context_tokens = 524'288,
+                                              .head_dim = 128,
+                                              .kv_heads = 8,
+                                              .intermediate_size = 27'648,
+                                              .num_layers = 64,
+                                              .q_heads = 80,
+                                              .vocab_size = 155'136,
+                                              .has_class_defaults = true});
   const bool has_qkv_bias = keys.flag("attention_bias", true);
   const bool has_output_bias = keys.flag("attention_out_bias", false);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
@@ -154,18 +155,19 @@ ModelSpec smollm3_from_config(KeyReader& keys) {
 }
 
 ModelSpec ernie45_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 500'000,
-                                                 .context_tokens = 131'072,
-                                                 .ties_embeddings = true,
-                                                 .head_dim = 128,
-                                                 .kv_heads = 2,
-                                                 .hidden_size = 1024,
-                                                 .intermediate_size = 3072,
-                                                 .num_layers = 18,
-                                                 .q_heads = 16,
-                                                 .vocab_size = 103'424,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .rope_theta = 500'000,
+                                              .context_tokens = 131'072,
+                                              .ties_embeddings = true,
+                                              .head_dim = 128,
+                                              .kv_heads = 2,
+                                              .hidden_size = 1024,
+                                              .intermediate_size = 3072,
+                                              .num_layers = 18,
+                                              .q_heads = 16,
+                                              .vocab_size = 103'424,
+                                              .has_class_defaults = true});
+  spec.rope.interleaved = true;
   const bool has_bias = keys.flag("use_bias", false);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     attention.has_qkv_bias = attention.has_output_bias = has_bias;
@@ -175,55 +177,70 @@ ModelSpec ernie45_from_config(KeyReader& keys) {
 }
 
 ModelSpec ministral3_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 1e6,
-                                                 .context_tokens = 262'144,
-                                                 .head_dim = 128,
-                                                 .kv_heads = 8,
-                                                 .intermediate_size = 14'336,
-                                                 .num_layers = 34,
-                                                 .vocab_size = 131'072,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .rope_theta = 1e6,
+                                              .context_tokens = 262'144,
+                                              .head_dim = 128,
+                                              .kv_heads = 8,
+                                              .intermediate_size = 14'336,
+                                              .num_layers = 34,
+                                              .vocab_size = 131'072,
+                                              .has_class_defaults = true});
   read_windows(keys, read_window(keys, 0), 0, spec);
+  // Queries weigh more behind the length before extension.
+  KeyReader rope = keys.child(keys["rope_parameters"].is_object() ? "rope_parameters" : "rope_scaling");
+  const double beta = rope.has("llama_4_scaling_beta") ? rope.positive("llama_4_scaling_beta", 0.1) : 0.0;
+  const std::int64_t tokens = rope.integer("original_max_position_embeddings", 1, kMaxContext, 16'384);
+  keys.take_error(rope);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {
+    attention.temperature_scale = beta;
+    attention.temperature_tokens = tokens;
+    attention.temperature_shift = 0;
+  });
+  // The class scales by yarn where the config says nothing.
+  if (!keys["rope_parameters"].is_object() && !keys["rope_scaling"].is_object())
+    add_trait(spec, Trait::kOwnRope);
   return finish(std::move(spec));
 }
 
 ModelSpec ministral_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-6,
-                                                 .context_tokens = 131'072,
-                                                 .kv_heads = 8,
-                                                 .intermediate_size = 14'336,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-6,
+                                              .context_tokens = 131'072,
+                                              .kv_heads = 8,
+                                              .intermediate_size = 14'336,
+                                              .has_class_defaults = true});
   read_windows(keys, read_window(keys, 4096), 0, spec);
   return finish(std::move(spec));
 }
 
 ModelSpec arcee_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .context_tokens = 4096,
-                                                 .hidden_size = 2560,
-                                                 .intermediate_size = 18'432,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .context_tokens = 4096,
+                                              .hidden_size = 2560,
+                                              .intermediate_size = 18'432,
+                                              .has_class_defaults = true});
   read_attention_bias(keys, spec);
+  assume_activation(keys, Activation::kRelu2, spec);
   for (Layer& layer : spec.layers) layer.ffn.is_gated = false;
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
   return finish(std::move(spec));
 }
 
 ModelSpec bitnet_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 500'000,
-                                                 .kv_heads = 5,
-                                                 .hidden_size = 2560,
-                                                 .intermediate_size = 6912,
-                                                 .num_layers = 30,
-                                                 .q_heads = 20,
-                                                 .vocab_size = 128'256,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .rope_theta = 500'000,
+                                              .kv_heads = 5,
+                                              .hidden_size = 2560,
+                                              .intermediate_size = 6912,
+                                              .num_layers = 30,
+                                              .q_heads = 20,
+                                              .vocab_size = 128'256,
+                                              .has_class_defaults = true});
   read_attention_bias(keys, spec);
+  assume_activation(keys, Activation::kRelu2, spec);
   return finish(std::move(spec), {.extras = [](SpecWriter& writer, const Layer& layer, int) {
-                  writer.norm("self_attn.attn_sub_norm", writer.width());
-                  writer.norm("mlp.ffn_sub_norm", layer.ffn.intermediate_size);
+                  writer.role(Role::kAttendedNorm, {writer.width()});
+                  writer.role(Role::kInnerNorm, {layer.ffn.intermediate_size});
                 }});
 }
 
@@ -243,24 +260,28 @@ ModelSpec diffllama_from_config(KeyReader& keys) {
 }
 
 ModelSpec apertus_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 12e6,
-                                                 .context_tokens = 65'536,
-                                                 .intermediate_size = 14'336,
-                                                 .vocab_size = 131'072,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .rope_theta = 12e6,
+                                              .context_tokens = 65'536,
+                                              .intermediate_size = 14'336,
+                                              .vocab_size = 131'072,
+                                              .has_class_defaults = true});
   read_attention_bias(keys, spec);
   set_qk_norm(spec);
-  for (Layer& layer : spec.layers) layer.ffn.is_gated = false;
-  const bool has_mlp_bias = keys.flag("mlp_bias", false);
+  const bool is_xielu = keys.text("hidden_act", "xielu") == "xielu";
+  for (Layer& layer : spec.layers) {
+    layer.ffn.is_gated = false;
+    layer.ffn.has_bias = keys.flag("mlp_bias", false);
+    if (is_xielu) layer.ffn.activation = Activation::kXielu;
+  }
   write_layers(spec, {}, [&](SpecWriter& writer, const Layer& layer, int) {
-    writer.norm("attention_layernorm", writer.width());
-    writer.norm("feedforward_layernorm", writer.width());
+    writer.norm_as(Role::kAttentionNorm, "attention_layernorm", writer.width());
+    writer.norm_as(Role::kFfnNorm, "feedforward_layernorm", writer.width());
     write_attention(writer, std::get<Attention>(layer.mixer));
-    write_gated(writer, Group::kFfn, "mlp.", layer.ffn.intermediate_size, false, has_mlp_bias);
-    for (const char* name : {"mlp.act_fn.alpha_p", "mlp.act_fn.alpha_n"}) writer.add(Group::kFfn, name, {1});
-    for (const char* name : {"mlp.act_fn.beta", "mlp.act_fn.eps"})
-      writer.add(Group::kFfn, name, {1}).is_parameter = false;
+    write_ffn(writer, layer.ffn);
+    if (!is_xielu) return;
+    for (const Role role : {Role::kXieluPositive, Role::kXieluNegative}) writer.role(role, {1});
+    for (const Role role : {Role::kXieluBeta, Role::kXieluEps}) writer.role(role, {1}).is_parameter = false;
   });
   spec.has_file_names = true;
   return spec;
@@ -268,16 +289,26 @@ ModelSpec apertus_from_config(KeyReader& keys) {
 
 ModelSpec hunyuan_dense_from_config(KeyReader& keys) {
   ModelSpec spec =
-      read_unchecked_decoder(keys, {.norm_eps = 1e-5, .vocab_size = 290'943, .has_class_defaults = true});
-  read_attention_bias(keys, spec);
-  return finish(std::move(spec), {.extras = [](SpecWriter& writer, const Layer& layer, int) {
+      read_config_decoder(keys, {.norm_eps = 1e-5, .vocab_size = 290'943, .has_class_defaults = true});
+  read_hunyuan_attention(keys, spec);
+  spec = finish(std::move(spec), {.extras = [](SpecWriter& writer, const Layer& layer, int) {
                   write_hunyuan_norms(writer, std::get<Attention>(layer.mixer));
                 }});
+  set_qk_norm(spec);  // under names of their own
+  return spec;
 }
 
 void write_hunyuan_norms(SpecWriter& writer, const Attention& attention) {
-  writer.norm("self_attn.query_layernorm", attention.head_dim);
-  writer.norm("self_attn.key_layernorm", attention.head_dim);
+  writer.norm_as(Role::kQueryNorm, "self_attn.query_layernorm", attention.head_dim);
+  writer.norm_as(Role::kKeyNorm, "self_attn.key_layernorm", attention.head_dim);
+}
+
+void read_hunyuan_attention(KeyReader& keys, ModelSpec& spec) {
+  read_attention_bias(keys, spec);
+  for_each_attention(spec, [](Attention& attention, std::size_t) { attention.qk_norm_follows_rope = true; });
+  // Its dynamic scaling by an alpha is one of the base, of its own kind.
+  for (const char* key : {"rope_scaling", "rope_parameters"})
+    if (keys[key].is_object() && !keys[key]["alpha"].is_null()) add_trait(spec, Trait::kOwnRope);
 }
 
 ModelSpec doge_from_config(KeyReader& keys) {

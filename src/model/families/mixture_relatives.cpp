@@ -21,11 +21,11 @@ ModelSpec finish(ModelSpec spec, const DecoderStyle& style) {
 }  // namespace
 
 ModelSpec exaone_moe_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .kv_heads = 32,
-                                                 .intermediate_size = 16'384,
-                                                 .vocab_size = 102'400,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .kv_heads = 32,
+                                              .intermediate_size = 16'384,
+                                              .vocab_size = 102'400,
+                                              .has_class_defaults = true});
   set_qk_norm(spec);
   const std::string* letters = keys["sliding_window_pattern"].as_string();
   const auto window = read_window(keys, 4096);
@@ -35,64 +35,76 @@ ModelSpec exaone_moe_from_config(KeyReader& keys) {
     });
   else
     read_windows(keys, window, letters ? 0 : keys.integer("sliding_window_pattern", 0, kMaxLayers, 4), spec);
-  set_moe_behind(keys, read_moe(keys, spec.layers.front().ffn, {64, 8, 1024, 1}), 1, spec);
-  return finish(std::move(spec), {.moe = kScored});
+  turn_windows_only(spec);
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {64, 8, 1024, 1});
+  moe.router = read_grouped_router(keys, 2.5);
+  set_moe_behind(keys, moe, 1, spec);
+  return finish(std::move(spec), {.moe = {.score_bias = "mlp.e_score_correction_bias"}});
 }
 
 ModelSpec solar_open_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 1e6,
-                                                 .context_tokens = 131'072,
-                                                 .head_dim = 128,
-                                                 .kv_heads = 8,
-                                                 .hidden_size = 4096,
-                                                 .intermediate_size = 10'240,
-                                                 .num_layers = 48,
-                                                 .q_heads = 64,
-                                                 .vocab_size = 196'608,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .rope_theta = 1e6,
+                                              .context_tokens = 131'072,
+                                              .head_dim = 128,
+                                              .kv_heads = 8,
+                                              .hidden_size = 4096,
+                                              .intermediate_size = 10'240,
+                                              .num_layers = 48,
+                                              .q_heads = 64,
+                                              .vocab_size = 196'608,
+                                              .has_class_defaults = true});
   const bool has_bias = keys.flag("attention_bias", false);
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
   // All layers are mixtures, whatever the keys of its relatives say.
-  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {128, 8, 1280, 1});
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {128, 8, 1280, 1});
+  moe.router = read_grouped_router(keys, 1.0);
   for (Layer& layer : spec.layers) layer.ffn = moe;
   return finish(std::move(spec), {.moe = kScored});
 }
 
 ModelSpec mellum_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.rope_theta = 500'000,
-                                                 .context_tokens = 131'072,
-                                                 .head_dim = 128,
-                                                 .kv_heads = 4,
-                                                 .hidden_size = 2304,
-                                                 .intermediate_size = 7168,
-                                                 .num_layers = 28,
-                                                 .vocab_size = 98'304,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.rope_theta = 500'000,
+                                              .context_tokens = 131'072,
+                                              .head_dim = 128,
+                                              .kv_heads = 4,
+                                              .hidden_size = 2304,
+                                              .intermediate_size = 7168,
+                                              .num_layers = 28,
+                                              .vocab_size = 98'304,
+                                              .has_class_defaults = true});
   read_attention_bias(keys, spec);
   set_qk_norm(spec);
   read_layer_types(keys, read_window(keys, 1024), spec);
-  set_moe_behind(keys, read_moe(keys, spec.layers.front().ffn, {64, 8, 896}), 0, spec);
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {64, 8, 896});
+  moe.router.is_normalized = keys.flag("norm_topk_prob", true);
+  set_moe_behind(keys, moe, 0, spec);
   return finish(std::move(spec), {});
 }
 
 ModelSpec hy_v3_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 11'158'840.0,
-                                                 .context_tokens = 131'072,
-                                                 .head_dim = 128,
-                                                 .kv_heads = 8,
-                                                 .hidden_size = 4096,
-                                                 .intermediate_size = 13'312,
-                                                 .num_layers = 80,
-                                                 .q_heads = 64,
-                                                 .vocab_size = 120'832,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .rope_theta = 11'158'840.0,
+                                              .context_tokens = 131'072,
+                                              .head_dim = 128,
+                                              .kv_heads = 8,
+                                              .hidden_size = 4096,
+                                              .intermediate_size = 13'312,
+                                              .num_layers = 80,
+                                              .q_heads = 64,
+                                              .vocab_size = 120'832,
+                                              .has_class_defaults = true});
   read_attention_bias(keys, spec);
   set_qk_norm(spec);
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
-  set_moe_behind(keys, read_moe(keys, spec.layers.front().ffn, {192, 8, 1536, 1}), 1, spec);
-  return finish(std::move(spec), {.moe = {.score_bias = "mlp.e_score_correction_bias"}});
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {192, 8, 1536, 1});
+  moe.router.scores = Router::Scores::kSigmoid;
+  moe.router.is_normalized = true;
+  moe.router.scale = keys.positive("router_scaling_factor", 1.0);
+  set_moe_behind(keys, moe, 1, spec);
+  return finish(
+      std::move(spec),
+      {.moe = {.router = "mlp.router.gate", .shared = "mlp.shared_mlp.", .score_bias = "mlp.expert_bias"}});
 }
 
 ModelSpec laguna_from_config(KeyReader& keys) {

@@ -10,10 +10,11 @@ namespace {
 using Group = WeightGroup;
 
 ModelSpec read_granite_moe(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.has_class_defaults = true});
   read_attention_bias(keys, spec);
   read_granite_scales(keys, spec);
   set_plain_experts(keys, 8, 2, spec);
+  for (Layer& layer : spec.layers) layer.ffn.router.is_normalized = true;
   return spec;
 }
 
@@ -30,13 +31,15 @@ void write_granite_moe(ModelSpec& spec) {
 
 void write_granite_experts(SpecWriter& writer, const Ffn& ffn) {
   const std::int64_t inner = ffn.expert_intermediate_size, width = writer.width();
-  writer.add(Group::kRouter, "block_sparse_moe.router.layer.weight", {ffn.experts, width});
-  write_stacked(writer, "block_sparse_moe.input_linear.weight", {2 * inner, width}, ffn.experts);
-  write_stacked(writer, "block_sparse_moe.output_linear.weight", {width, inner}, ffn.experts);
+  writer.role_as(Role::kRouter, "block_sparse_moe.router.layer.weight", {ffn.experts, width});
+  write_stacked_as(writer, Role::kExpertGateUp, "block_sparse_moe.input_linear.weight", {2 * inner, width},
+                   ffn.experts);
+  write_stacked_as(writer, Role::kExpertDown, "block_sparse_moe.output_linear.weight", {width, inner},
+                   ffn.experts);
   if (ffn.shared_intermediate_size == 0) return;
   const std::int64_t shared = ffn.shared_intermediate_size;
-  writer.linear(Group::kSharedExperts, "shared_mlp.input_linear", 2 * shared, width);
-  writer.linear(Group::kSharedExperts, "shared_mlp.output_linear", width, shared);
+  writer.linear_as(Role::kSharedGateUp, "shared_mlp.input_linear", 2 * shared, width);
+  writer.linear_as(Role::kSharedDown, "shared_mlp.output_linear", width, shared);
 }
 
 ModelSpec mixtral_from_config(KeyReader& keys) {
@@ -168,8 +171,8 @@ ModelSpec jetmoe_from_config(KeyReader& keys) {
 // Its figures are numbers, or lists with one for each layer.
 ModelSpec hunyuan_moe_from_config(KeyReader& keys) {
   ModelSpec spec =
-      read_unchecked_decoder(keys, {.norm_eps = 1e-5, .vocab_size = 290'943, .has_class_defaults = true});
-  read_attention_bias(keys, spec);
+      read_config_decoder(keys, {.norm_eps = 1e-5, .vocab_size = 290'943, .has_class_defaults = true});
+  read_hunyuan_attention(keys, spec);
   const std::size_t count = spec.layers.size();
   const auto experts = keys.per_layer("num_experts", count, 1, kMaxExperts, 1);
   const auto per_token = keys.per_layer("moe_topk", count, 1, kMaxExperts, 1);
@@ -180,34 +183,38 @@ ModelSpec hunyuan_moe_from_config(KeyReader& keys) {
     ffn.experts_per_token = static_cast<int>(per_token[i]);
     ffn.expert_intermediate_size = ffn.shared_intermediate_size = ffn.intermediate_size;
     ffn.shared_experts = 1;
+    ffn.router.is_normalized = true;
   }
   write_decoder(spec, {.moe = {.router = "mlp.gate.wg", .shared = "mlp.shared_mlp."},
                        .extras = [](SpecWriter& writer, const Layer& layer, int) {
                          write_hunyuan_norms(writer, std::get<Attention>(layer.mixer));
                        }});
+  set_qk_norm(spec);  // under names of their own
   spec.has_file_names = true;
   return spec;
 }
 
 ModelSpec ernie45_moe_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 500'000,
-                                                 .context_tokens = 131'072,
-                                                 .ties_embeddings = true,
-                                                 .kv_heads = 4,
-                                                 .hidden_size = 2560,
-                                                 .intermediate_size = 12'288,
-                                                 .num_layers = 28,
-                                                 .q_heads = 20,
-                                                 .vocab_size = 103'424,
-                                                 .has_class_defaults = true});
+  ModelSpec spec = read_config_decoder(keys, {.norm_eps = 1e-5,
+                                              .rope_theta = 500'000,
+                                              .context_tokens = 131'072,
+                                              .ties_embeddings = true,
+                                              .kv_heads = 4,
+                                              .hidden_size = 2560,
+                                              .intermediate_size = 12'288,
+                                              .num_layers = 28,
+                                              .q_heads = 20,
+                                              .vocab_size = 103'424,
+                                              .has_class_defaults = true});
   const bool has_bias = keys.flag("use_bias", false);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
     attention.has_qkv_bias = attention.has_output_bias = has_bias;
   });
+  spec.rope.interleaved = true;
   set_ffn_bias(spec, has_bias);
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {64, 6, 1536, 2});
   moe.has_bias = false;
+  moe.router.is_normalized = true;
   if (!keys.has("moe_layer_start_index") && !keys.has("moe_layer_interval")) {
     for (std::size_t i = 1; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
   } else {
@@ -222,10 +229,12 @@ ModelSpec ernie45_moe_from_config(KeyReader& keys) {
     Ffn routed = layer.ffn;
     routed.shared_intermediate_size = 0;
     write_moe(writer, routed);
-    writer.add(Group::kRouter, "mlp.moe_statics.e_score_correction_bias", {1, routed.experts});
-    if (layer.ffn.shared_intermediate_size > 0)
+    writer.role_as(Role::kScoreBias, "mlp.moe_statics.e_score_correction_bias", {1, routed.experts});
+    if (layer.ffn.shared_intermediate_size > 0 && has_bias)
       write_gated(writer, Group::kSharedExperts, "mlp.shared_experts.", layer.ffn.shared_intermediate_size,
-                  true, has_bias);
+                  true, true);
+    else if (layer.ffn.shared_intermediate_size > 0)
+      write_shared_as(writer, "mlp.shared_experts.", layer.ffn.shared_intermediate_size);
   });
   spec.has_file_names = true;
   return spec;

@@ -22,6 +22,12 @@ void set_wide_qk_norms(ModelSpec& spec) {
   });
 }
 
+void read_clip(KeyReader& keys, ModelSpec& spec) {
+  if (!keys.has("clip_qkv")) return;
+  const double clip = keys.positive("clip_qkv", 1.0);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.clip = clip; });
+}
+
 // OLMo 2's layer: norms behind attention and feed-forward only.
 ModelSpec write_post_normed(ModelSpec spec) {
   write_layers(spec, {}, [&](SpecWriter& writer, const Layer& layer, int) {
@@ -55,16 +61,11 @@ ModelSpec read_cohere(KeyReader& keys, const DecoderDefaults& defaults) {
   return spec;
 }
 
-// One norm without bias in front of both blocks; norms on q and k have a weight for every head.
-void write_cohere(ModelSpec& spec, bool has_qk_norm, const MoeStyle& moe = {}) {
+// One norm without bias in front of both blocks.
+void write_cohere(ModelSpec& spec, const MoeStyle& moe = {}) {
   write_layers(spec, {}, [&](SpecWriter& writer, const Layer& layer, int) {
-    const auto& attention = std::get<Attention>(layer.mixer);
     writer.role(Role::kAttentionNorm, {writer.width()});
-    write_attention(writer, attention);
-    if (has_qk_norm) {
-      writer.add(Group::kNorm, "self_attn.q_norm.weight", {attention.q_heads, attention.head_dim});
-      writer.add(Group::kNorm, "self_attn.k_norm.weight", {attention.kv_heads, attention.head_dim});
-    }
+    write_attention(writer, std::get<Attention>(layer.mixer));
     write_any_ffn(writer, layer.ffn, moe);
   });
   spec.has_file_names = true;
@@ -80,8 +81,10 @@ ModelSpec nemotron_from_config(KeyReader& keys) {
                                               .q_heads = 48,
                                               .vocab_size = 256'000,
                                               .has_class_defaults = true});
-  add_trait(spec, Trait::kLayerNorm);
-  add_trait(spec, Trait::kNormPlusOne);
+  spec.norm_kind = NormKind::kLayerNorm;
+  spec.norm_adds_one = true;
+  assume_partial_rope(keys, 0.5, spec);
+  assume_activation(keys, Activation::kRelu2, spec);
   read_attention_bias(keys, spec);
   for (Layer& layer : spec.layers) layer.ffn.is_gated = false;
   set_ffn_bias(spec, keys.flag("mlp_bias", false));
@@ -98,19 +101,21 @@ ModelSpec stablelm_from_config(KeyReader& keys) {
                                               .intermediate_size = 6912,
                                               .vocab_size = 50'304,
                                               .has_class_defaults = true});
-  add_trait(spec, Trait::kLayerNorm);
+  spec.norm_kind = NormKind::kLayerNorm;
+  assume_partial_rope(keys, 0.25, spec);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {  // whatever head_dim says
     attention.head_dim = std::max(1, spec.hidden_size / attention.q_heads);
   });
   const bool is_parallel = keys.flag("use_parallel_residual", false);
-  if (is_parallel) add_trait(spec, Trait::kParallelBlocks);
+  spec.is_parallel = is_parallel;
   const bool has_bias = keys.flag("use_qkv_bias", false), has_qk_norm = keys.flag("qk_layernorm", false);
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
   write_layers(spec, {.has_norm_bias = true}, [&](SpecWriter& writer, const Layer& layer, int) {
     const auto& attention = std::get<Attention>(layer.mixer);
-    writer.norm("input_layernorm", writer.width(), true);
-    if (!is_parallel) writer.norm("post_attention_layernorm", writer.width(), true);
-    if (has_qk_norm) {  // one small norm a head
+    writer.norm_as(Role::kAttentionNorm, "input_layernorm", writer.width(), Role::kAttentionNormBias);
+    if (!is_parallel)
+      writer.norm_as(Role::kFfnNorm, "post_attention_layernorm", writer.width(), Role::kFfnNormBias);
+    if (has_qk_norm) {  // one small norm a head: the engine has no use for them
       writer.add(Group::kNorm, "self_attn.q_layernorm.norms.{}.weight", {attention.head_dim}).copies =
           attention.q_heads;
       writer.add(Group::kNorm, "self_attn.k_layernorm.norms.{}.weight", {attention.head_dim}).copies =
@@ -154,7 +159,12 @@ ModelSpec cohere_from_config(KeyReader& keys) {
   DecoderDefaults defaults = cohere_defaults();
   defaults.rope_theta = 500'000;
   ModelSpec spec = read_cohere(keys, defaults);
-  write_cohere(spec, keys.flag("use_qk_norm", false));
+  const bool has_qk_norm = keys.flag("use_qk_norm", false);
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {
+    attention.has_qk_norm = attention.is_qk_norm_by_head = has_qk_norm;
+    attention.qk_norm_kind = NormKind::kLayerNorm;
+  });
+  write_cohere(spec);
   return spec;
 }
 
@@ -165,7 +175,7 @@ ModelSpec cohere2_from_config(KeyReader& keys) {
   for_each_attention(spec, [](Attention& attention, std::size_t) {
     attention.uses_rope = attention.window_tokens.has_value();
   });
-  write_cohere(spec, false);
+  write_cohere(spec);
   return spec;
 }
 
@@ -183,15 +193,17 @@ ModelSpec cohere2_moe_from_config(KeyReader& keys) {
     for (Layer& layer : spec.layers)
       layer.ffn.intermediate_size = keys.count("prefix_dense_intermediate_size", kMaxWidth);
   set_moe_layers(keys, moe, spec);
-  write_cohere(spec, false);
+  write_cohere(spec);
   return spec;
 }
 
 ModelSpec olmo_from_config(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, {.vocab_size = 50'304, .has_class_defaults = true});
-  add_trait(spec, Trait::kLayerNorm);
+  spec.norm_kind = NormKind::kLayerNorm;
+  spec.norm_eps = 1e-5;  // whatever the config says
+  spec.has_norm_weights = false;
   read_attention_bias(keys, spec);
-  // Its norms have no weights, the last one neither.
+  read_clip(keys, spec);
   SpecWriter writer(spec);
   write_embedding(writer);
   const std::vector<Layer> layers = spec.layers;
@@ -236,7 +248,7 @@ ModelSpec olmoe_from_config(KeyReader& keys) {
                                               .q_heads = 16,
                                               .vocab_size = 50'304,
                                               .has_class_defaults = true});
-  if (keys.has("clip_qkv")) add_trait(spec, Trait::kOwnAttention);
+  read_clip(keys, spec);
   set_wide_qk_norms(spec);
   read_attention_bias(keys, spec);
   const Ffn dense = spec.layers.front().ffn;
@@ -267,7 +279,7 @@ ModelSpec exaone4_from_config(KeyReader& keys) {
     });
   else
     read_windows(keys, window, pattern, spec);
-  add_trait(spec, Trait::kUnknown);
+  turn_windows_only(spec);
   return write_post_normed(std::move(spec));
 }
 

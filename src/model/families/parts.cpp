@@ -133,6 +133,27 @@ ModelSpec read_unchecked_decoder(KeyReader& keys, const DecoderDefaults& default
   return spec;
 }
 
+void assume_activation(KeyReader& keys, Activation activation, ModelSpec& spec) {
+  if (keys.has("hidden_act")) return;
+  for (Layer& layer : spec.layers) layer.ffn.activation = activation;
+}
+
+void assume_partial_rope(KeyReader& keys, double share, ModelSpec& spec) {
+  if (keys.has("partial_rotary_factor") || keys["rope_parameters"].is_object()) return;
+  spec.rope.rotary_dim = static_cast<int>(spec.rope.rotary_dim * share);
+  if (spec.rope.rotary_dim % 2 != 0) add_trait(spec, Trait::kOwnRope);
+}
+
+void turn_windows_only(ModelSpec& spec) {
+  bool has_windows = false;
+  for_each_attention(spec, [&](const Attention& attention, std::size_t) {
+    has_windows = has_windows || attention.window_tokens.has_value();
+  });
+  for_each_attention(spec, [&](Attention& attention, std::size_t) {
+    attention.uses_rope = !has_windows || attention.window_tokens.has_value();
+  });
+}
+
 void write_two_norms(SpecWriter& writer, bool has_bias) {
   writer.norm_as(Role::kAttentionNorm, "input_layernorm", writer.width(),
                  role_if(has_bias, Role::kAttentionNormBias));

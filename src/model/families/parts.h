@@ -95,8 +95,15 @@ void read_windows(KeyReader& keys, std::optional<std::int64_t> window, std::int6
 void set_ffn_bias(ModelSpec& spec, bool has_bias);
 /// Queries and keys are normalized head by head, in every layer.
 void set_qk_norm(ModelSpec& spec);
-/// The usual reader, and the trait that keeps engines from a model whose arithmetic nobody looked at.
+/// The usual reader, and the trait that keeps engines from a model whose arithmetic was not held against a
+/// reference.
 ModelSpec read_unchecked_decoder(KeyReader& keys, const DecoderDefaults& defaults);
+/// What the class takes where the config names no activation.
+void assume_activation(KeyReader& keys, Activation activation, ModelSpec& spec);
+/// The share of a head that the class turns where the config does not say.
+void assume_partial_rope(KeyReader& keys, double share, ModelSpec& spec);
+/// Layers without a window have no positions, unless none has a window.
+void turn_windows_only(ModelSpec& spec);
 /// Two norms in front of attention and feed-forward under the usual names, with bias or not.
 void write_two_norms(SpecWriter& writer, bool has_bias = false);
 
@@ -106,5 +113,7 @@ void read_granite_scales(KeyReader& keys, ModelSpec& spec);
 void write_granite_experts(SpecWriter& writer, const Ffn& ffn);
 /// Hunyuan's norms on queries and keys, under its names for them.
 void write_hunyuan_norms(SpecWriter& writer, const Attention& attention);
+/// Its biases, and the norms' place behind the rope.
+void read_hunyuan_attention(KeyReader& keys, ModelSpec& spec);
 
 }  // namespace plimsoll::model

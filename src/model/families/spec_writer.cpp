@@ -22,6 +22,8 @@ constexpr RoleRow kRoles[] = {
     {Role::kTokenEmbedding, Group::kEmbedding, "model.embed_tokens.weight", "token_embd.weight", false},
     {Role::kPositionEmbedding, Group::kEmbedding, "model.embed_positions.weight", "position_embd.weight",
      false},
+    {Role::kEmbeddingNorm, Group::kNorm, "model.embed_norm.weight", "token_embd_norm.weight", false},
+    {Role::kEmbeddingNormBias, Group::kNorm, "model.embed_norm.bias", "token_embd_norm.bias", false},
     {Role::kOutputNorm, Group::kNorm, "model.norm.weight", "output_norm.weight", false},
     {Role::kOutputNormBias, Group::kNorm, "model.norm.bias", "output_norm.bias", false},
     {Role::kOutputHead, Group::kHead, "lm_head.weight", "output.weight", false},
@@ -42,6 +44,15 @@ constexpr RoleRow kRoles[] = {
     {Role::kAttentionOutputBias, Group::kAttention, "self_attn.o_proj.bias", "attn_output.bias", false},
     {Role::kQueryNorm, Group::kNorm, "self_attn.q_norm.weight", "attn_q_norm.weight", false},
     {Role::kKeyNorm, Group::kNorm, "self_attn.k_norm.weight", "attn_k_norm.weight", false},
+    {Role::kQueryNormBias, Group::kNorm, "self_attn.q_norm.bias", "attn_q_norm.bias", false},
+    {Role::kKeyNormBias, Group::kNorm, "self_attn.k_norm.bias", "attn_k_norm.bias", false},
+    {Role::kOutputGate, Group::kAttention, "self_attn.gate_proj.weight", "attn_gate.weight", true},
+    {Role::kAttendedNorm, Group::kNorm, "self_attn.attn_sub_norm.weight", "attn_sub_norm.weight", false},
+    {Role::kInnerNorm, Group::kNorm, "mlp.ffn_sub_norm.weight", "ffn_sub_norm.weight", false},
+    {Role::kXieluPositive, Group::kFfn, "mlp.act_fn.alpha_p", "", false},
+    {Role::kXieluNegative, Group::kFfn, "mlp.act_fn.alpha_n", "", false},
+    {Role::kXieluBeta, Group::kFfn, "mlp.act_fn.beta", "", false},
+    {Role::kXieluEps, Group::kFfn, "mlp.act_fn.eps", "", false},
     {Role::kFfnNorm, Group::kNorm, "post_attention_layernorm.weight", "ffn_norm.weight", false},
     {Role::kFfnNormBias, Group::kNorm, "post_attention_layernorm.bias", "ffn_norm.bias", false},
     {Role::kFfnPostNorm, Group::kNorm, "post_feedforward_layernorm.weight", "post_ffw_norm.weight", false},
@@ -65,6 +76,8 @@ constexpr RoleRow kRoles[] = {
      true},
     {Role::kSharedDown, Group::kSharedExperts, "mlp.shared_experts.down_proj.weight", "ffn_down_shexp.weight",
      true},
+    {Role::kSharedGateUp, Group::kSharedExperts, "mlp.shared_experts.gate_up_proj.weight",
+     "ffn_gate_up_shexp.weight", true},
     {Role::kSharedExpertGate, Group::kSharedExperts, "mlp.shared_expert_gate.weight",
      "ffn_gate_inp_shexp.weight", false},
     {Role::kQueryCompression, Group::kAttention, "self_attn.q_a_proj.weight", "attn_q_a.weight", true},
@@ -202,8 +215,12 @@ void write_attention(SpecWriter& writer, const Attention& a, std::int64_t input,
     writer.role(Role::kValueBias, {v});
   }
   if (a.has_qk_norm) {
-    writer.role(Role::kQueryNorm, {a.is_qk_norm_full_width ? q : a.head_dim});
-    writer.role(Role::kKeyNorm, {a.is_qk_norm_full_width ? k : a.head_dim});
+    const auto shape_of = [&](int heads) -> std::vector<std::int64_t> {
+      if (a.is_qk_norm_by_head) return {heads, a.head_dim};
+      return {a.is_qk_norm_full_width ? std::int64_t{heads} * a.head_dim : a.head_dim};
+    };
+    writer.role(Role::kQueryNorm, shape_of(a.q_heads));
+    writer.role(Role::kKeyNorm, shape_of(a.kv_heads));
   }
   writer.role(Role::kAttentionOutput, {output, std::int64_t{a.q_heads} * a.value_dim()});
   if (a.has_output_bias) writer.role(Role::kAttentionOutputBias, {output});
@@ -283,7 +300,8 @@ void write_moe(SpecWriter& writer, const Ffn& ffn, const MoeStyle& style) {
   const std::int64_t width = writer.width(), inner = ffn.expert_intermediate_size;
   // Routers are kept in 16 or 32 bit by every published quantization.
   writer.role_as(Role::kRouter, std::string(style.router) + ".weight", {ffn.experts, width});
-  if (style.has_router_bias) writer.add(Group::kRouter, std::string(style.router) + ".bias", {ffn.experts});
+  if (style.has_router_bias)
+    writer.role_as(Role::kRouterBias, std::string(style.router) + ".bias", {ffn.experts});
   if (!style.score_bias.empty())
     writer.role_as(Role::kScoreBias, style.score_bias, {ffn.experts}).is_parameter = false;
   const std::string experts(style.experts);
