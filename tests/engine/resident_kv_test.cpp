@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sequence makes resident in a pool, read from the page tables, against memory's formulas and against
+// the elements that transformers' cache held, for every golden model.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "artifact/artifact.h"
+#include "base/json.h"
+#include "engine/engine.h"
+#include "memory/kv_cache.h"
+#include "tests/testing/golden.h"
+
+namespace plimsoll::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kTokens = 4800;
+
+struct Expected {
+  std::int64_t full_per_token = 0;    // of layers that keep every token
+  std::int64_t per_token_at_200 = 0;  // and of those whose window is not yet full
+  std::int64_t windows = 0;           // of all layers with a window or chunks, once it is full
+  std::int64_t states = 0;
+};
+
+std::int64_t state_bytes(const model::State& state) {
+  return 4 * (state.recurrent_elements + state.convolution_elements);  // the engine keeps both in f32
+}
+
+// A token reads one fewer than the window besides itself: those are kept.
+Expected by_formula(const model::ModelSpec& spec) {
+  Expected expected;
+  for (const model::Layer& layer : spec.layers) {
+    const auto bytes = memory::kv_layer_bytes_per_token(layer, DType::kF32);
+    EXPECT_TRUE(bytes);
+    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
+    const auto window = !attention                ? std::optional<std::int64_t>()
+                        : attention->chunk_tokens ? attention->chunk_tokens
+                                                  : attention->window_tokens;
+    if (window)
+      expected.windows += (*window - 1) * bytes->value;
+    else
+      expected.full_per_token += bytes->value;
+    if (window.value_or(INT64_MAX) > 200) expected.per_token_at_200 += bytes->value;
+    if (const auto* state = std::get_if<model::State>(&layer.mixer)) expected.states += state_bytes(*state);
+    for (const model::State& state : layer.side_states) expected.states += state_bytes(state);
+  }
+  return expected;
+}
+
+class ResidentKvOfModel : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ResidentKvOfModel, IsWhatMemorySaysAndWhatTheReferenceHeld) {
+  const std::string folder = testing::golden_path("models/" + GetParam());
+  const auto artifact = artifact::open(folder);
+  ASSERT_TRUE(artifact);
+  const auto spec = model::read_spec(**artifact);
+  ASSERT_TRUE(spec);
+  const auto held = read_json_file(folder + "/expected.json");
+  ASSERT_TRUE(held);
+  const Expected expected = by_formula(*spec);
+  EXPECT_EQ(expected.per_token_at_200, 4 * *(*held)["kv"]["elements_per_token_at_200"].as_integer());
+
+  const auto report = measure_resident_kv(*spec, ComputeMode::kFloat32, 16, Tokens(kTokens));
+  ASSERT_TRUE(report) << report.error().describe();
+  std::int64_t full = 0, windows = 0, states = 0;
+  for (const ResidentKv& kind : report->kinds)
+    (kind.is_state ? states : kind.window_tokens ? windows : full) += kind.bytes.value;
+  // Groups lie one behind the other: a page at each border belongs to two of them; blocks end in what a
+  // smaller group leaves unused, and states begin at borders of 64 bytes.
+  const auto slack = static_cast<std::int64_t>(2 * 4096 * (report->kinds.size() + 1));
+  EXPECT_NEAR(static_cast<double>(full), static_cast<double>(expected.full_per_token * kTokens),
+              static_cast<double>(slack));
+  EXPECT_NEAR(static_cast<double>(windows), static_cast<double>(expected.windows),
+              static_cast<double>(slack));
+  EXPECT_NEAR(static_cast<double>(states), static_cast<double>(expected.states), static_cast<double>(slack));
+}
+
+std::vector<std::string> all_models() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(testing::golden_path("models")))
+    if (fs::exists(entry.path() / "expected.json")) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ResidentKvOfModel, ::testing::ValuesIn(all_models()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace plimsoll::engine
