@@ -4,6 +4,9 @@
 // transformers' configuration and modeling files of these names.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "model/families/families.h"
 #include "model/families/parts.h"
 
@@ -197,9 +200,7 @@ ModelSpec ministral3_from_config(KeyReader& keys) {
     attention.temperature_tokens = tokens;
     attention.temperature_shift = 0;
   });
-  // The class scales by yarn where the config says nothing.
-  if (!keys["rope_parameters"].is_object() && !keys["rope_scaling"].is_object())
-    add_trait(spec, Trait::kOwnRope);
+  refuse_assumed_rope(keys, spec);
   return finish(std::move(spec));
 }
 
@@ -268,6 +269,7 @@ ModelSpec apertus_from_config(KeyReader& keys) {
                                               .has_class_defaults = true});
   read_attention_bias(keys, spec);
   set_qk_norm(spec);
+  refuse_assumed_rope(keys, spec);
   const bool is_xielu = keys.text("hidden_act", "xielu") == "xielu";
   for (Layer& layer : spec.layers) {
     layer.ffn.is_gated = false;
@@ -306,9 +308,13 @@ void write_hunyuan_norms(SpecWriter& writer, const Attention& attention) {
 void read_hunyuan_attention(KeyReader& keys, ModelSpec& spec) {
   read_attention_bias(keys, spec);
   for_each_attention(spec, [](Attention& attention, std::size_t) { attention.qk_norm_follows_rope = true; });
-  // Its dynamic scaling by an alpha is one of the base, of its own kind.
-  for (const char* key : {"rope_scaling", "rope_parameters"})
-    if (keys[key].is_object() && !keys[key]["alpha"].is_null()) add_trait(spec, Trait::kOwnRope);
+  // What its configs call dynamic is a base stretched by a fixed alpha.
+  const Json& scaling = keys[keys["rope_parameters"].is_object() ? "rope_parameters" : "rope_scaling"];
+  const auto alpha = scaling["alpha"].as_double();
+  if (spec.rope.kind != RopeKind::kDynamic || !alpha || *alpha <= 0) return;
+  const double dim = spec.rope.rotary_dim;
+  spec.rope.theta *= std::pow(*alpha, dim / std::max(dim - 2, 1.0));
+  spec.rope.kind = RopeKind::kDefault;
 }
 
 ModelSpec doge_from_config(KeyReader& keys) {

@@ -100,7 +100,7 @@ ModelSpec hy_v3_from_config(KeyReader& keys) {
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {192, 8, 1536, 1});
   moe.router.scores = Router::Scores::kSigmoid;
   moe.router.is_normalized = true;
-  moe.router.scale = keys.positive("router_scaling_factor", 1.0);
+  moe.router.scale = keys.positive("router_scaling_factor", 2.826);
   set_moe_behind(keys, moe, 1, spec);
   return finish(
       std::move(spec),

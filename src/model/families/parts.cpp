@@ -139,9 +139,15 @@ void assume_activation(KeyReader& keys, Activation activation, ModelSpec& spec) 
 }
 
 void assume_partial_rope(KeyReader& keys, double share, ModelSpec& spec) {
-  if (keys.has("partial_rotary_factor") || keys["rope_parameters"].is_object()) return;
+  if (keys.has("partial_rotary_factor") || !keys["rope_parameters"]["partial_rotary_factor"].is_null())
+    return;
   spec.rope.rotary_dim = static_cast<int>(spec.rope.rotary_dim * share);
   if (spec.rope.rotary_dim % 2 != 0) add_trait(spec, Trait::kOwnRope);
+}
+
+void refuse_assumed_rope(KeyReader& keys, ModelSpec& spec) {
+  if (!keys["rope_parameters"].is_object() && !keys["rope_scaling"].is_object())
+    add_trait(spec, Trait::kOwnRope);
 }
 
 void turn_windows_only(ModelSpec& spec) {
