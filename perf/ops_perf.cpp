@@ -14,9 +14,14 @@ namespace {
 struct Buffers {
   std::vector<float> a, b, out;
   std::vector<std::uint16_t> halves;
+  std::vector<std::uint8_t> codes;
 
   explicit Buffers(std::int64_t n)
-      : a(static_cast<std::size_t>(n)), b(a), out(a), halves(static_cast<std::size_t>(n), 0x3f80) {
+      : a(static_cast<std::size_t>(n)),
+        b(a),
+        out(a),
+        halves(static_cast<std::size_t>(n), 0x3f80),
+        codes(static_cast<std::size_t>(n), 0x38) {
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] = static_cast<float>(i % 17) * 0.25f - 2.0f;
   }
 };
@@ -57,11 +62,28 @@ void register_all() {
   add("dot_bf16", 64, [](const Kernels& k, Buffers& b, std::int64_t n) {
     benchmark::DoNotOptimize(k.dot_bf16(b.a.data(), b.halves.data(), n));
   });
+  add("to_e4m3", 576,
+      [](const Kernels& k, Buffers& b, std::int64_t n) { k.to_e4m3(b.a.data(), n, b.codes.data()); });
+  add("to_i8", 576, [](const Kernels& k, Buffers& b, std::int64_t n) {
+    benchmark::DoNotOptimize(k.to_i8(b.a.data(), n, reinterpret_cast<std::int8_t*>(b.codes.data())));
+  });
+  add("dot_e4m3", 64, [](const Kernels& k, Buffers& b, std::int64_t n) {
+    benchmark::DoNotOptimize(k.dot_e4m3(b.a.data(), b.codes.data(), n));
+  });
+  add("dot_i8", 64, [](const Kernels& k, Buffers& b, std::int64_t n) {
+    benchmark::DoNotOptimize(k.dot_i8(b.a.data(), reinterpret_cast<const std::int8_t*>(b.codes.data()), n));
+  });
   add("add_scaled_f32", 64, [](const Kernels& k, Buffers& b, std::int64_t n) {
     k.add_scaled_f32(0.5f, b.a.data(), n, b.out.data());
   });
   add("add_scaled_bf16", 64, [](const Kernels& k, Buffers& b, std::int64_t n) {
     k.add_scaled_bf16(0.5f, b.halves.data(), n, b.out.data());
+  });
+  add("add_scaled_e4m3", 64, [](const Kernels& k, Buffers& b, std::int64_t n) {
+    k.add_scaled_e4m3(0.5f, b.codes.data(), n, b.out.data());
+  });
+  add("add_scaled_i8", 64, [](const Kernels& k, Buffers& b, std::int64_t n) {
+    k.add_scaled_i8(0.5f, reinterpret_cast<const std::int8_t*>(b.codes.data()), n, b.out.data());
   });
 }
 

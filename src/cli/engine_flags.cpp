@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "facts/catalogue.h"
+#include "memory/memory.h"
 
 namespace plimsoll::cli {
 
@@ -36,6 +37,9 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
                   "float32: activations, sums and KV in f32; auto: faster and rounder")
       ->check(CLI::IsMember({"auto", "float32"}))
       ->capture_default_str();
+  verb.add_option("--kv-cache-dtype", flags.kv_cache_dtype,
+                  "keys and values in bfloat16, float32, fp8 or int8; auto: bfloat16, or float32 as --dtype")
+      ->capture_default_str();
   verb.add_option("--max-model-len", flags.max_model_len, "longest prompt and answer together, in tokens");
   add_size_flags(verb, flags);
   verb.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", flags.enable_prefix_caching,
@@ -61,6 +65,7 @@ Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::str
   options.chat_template = flags.chat_template;
   auto& engine = options.engine;
   engine.mode = flags.dtype == "float32" ? engine::ComputeMode::kFloat32 : engine::ComputeMode::kAuto;
+  PLIMSOLL_TRY(engine.cache_format, memory::embedded_cache_format(flags.kv_cache_dtype));
   engine.batching = flags.batching == "static" ? engine::Batching::kStatic : engine::Batching::kContinuous;
   engine.threads = flags.threads;
   engine.memory_utilization = flags.memory_utilization;

@@ -17,7 +17,7 @@ class App;
 namespace plimsoll::cli {
 
 struct EngineFlags {
-  std::string dtype = "auto";
+  std::string dtype = "auto", kv_cache_dtype = "auto";
   std::string max_model_len, kv_cache_memory_bytes, num_gpu_blocks_override;
   std::string max_num_seqs, max_num_batched_tokens;
   int block_size = 16;

@@ -15,12 +15,13 @@ namespace plimsoll::cli {
 namespace {
 
 constexpr const char* kReferenceDtype = "float32";
+constexpr const char* kAsDtype = "auto";  // the cache as --dtype has it
 
 struct Flags {
   CommonFlags common;
   EngineFlags engine;
   std::string model;
-  std::vector<std::string> dtypes;
+  std::vector<std::string> dtypes, cache_dtypes;
   std::string text_file, ids_file;
   bool wants_kl = false;
   std::string windows = "strided";
@@ -30,11 +31,31 @@ struct Flags {
 };
 
 /// One row of the table: what differs from row to row is set here.
-Result<serve::Variant> variant_of(const Flags& flags, const std::string& dtype) {
+Result<serve::Variant> variant_of(const Flags& flags, const std::string& dtype,
+                                  const std::string& cache_dtype = kAsDtype) {
   EngineFlags engine = flags.engine;
   engine.dtype = dtype;
+  engine.kv_cache_dtype = cache_dtype;
   PLIMSOLL_TRY(const serve::LoadOptions load, load_options(engine, flags.model, flags.common));
-  return serve::Variant{.settings = {{"dtype", dtype}}, .engine = load.engine};
+  return serve::Variant{.settings = {{"dtype", dtype}, {"kv_cache_dtype", cache_dtype}},
+                        .engine = load.engine};
+}
+
+/// A row for each --dtype; then, beside the last of them, one for each further change alone.
+Result<std::vector<serve::Variant>> variants_of(const Flags& flags) {
+  std::vector<std::string> dtypes = flags.dtypes;
+  if (dtypes.empty()) dtypes = {"auto"};
+  if (flags.dtypes.empty() && flags.wants_kl) dtypes = {kReferenceDtype, "auto"};
+  std::vector<serve::Variant> variants;
+  for (const std::string& dtype : dtypes) {
+    PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtype));
+    variants.push_back(std::move(variant));
+  }
+  for (const std::string& cache_dtype : flags.cache_dtypes) {
+    PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtypes.back(), cache_dtype));
+    variants.push_back(std::move(variant));
+  }
+  return variants;
 }
 
 Result<std::vector<engine::TokenId>> read_ids(const std::string& path) {
@@ -74,13 +95,7 @@ Result<serve::EvalOptions> options_of(const Flags& flags) {
   serve::EvalOptions options;
   options.model = flags.model;
   options.lock = flags.common.lock;
-  std::vector<std::string> dtypes = flags.dtypes;
-  if (dtypes.empty()) dtypes = {"auto"};
-  if (flags.dtypes.empty() && flags.wants_kl) dtypes = {kReferenceDtype, "auto"};
-  for (const std::string& dtype : dtypes) {
-    PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtype));
-    options.variants.push_back(std::move(variant));
-  }
+  PLIMSOLL_TRY(options.variants, variants_of(flags));
   const bool has_text = !flags.text_file.empty() || !flags.ids_file.empty();
   if (has_text) {
     PLIMSOLL_TRY(options.text, text_task(flags));
@@ -153,6 +168,9 @@ Verb add_eval(CLI::App& app) {
   verb->add_option("--dtype", flags->dtypes, "rows of the table (default auto; with --kl float32,auto)")
       ->delimiter(',')
       ->check(CLI::IsMember({"auto", "float32"}));
+  verb->add_option("--kv-cache-dtype", flags->cache_dtypes,
+                   "further rows, with keys and values as fp8, int8, bfloat16 or float32")
+      ->delimiter(',');
   add_text_flags(*verb, *flags);
   add_passkey_flags(*verb, *flags);
   add_size_flags(*verb, flags->engine);
@@ -160,6 +178,7 @@ Verb add_eval(CLI::App& app) {
   verb->footer(
       std::string("Examples:\n"
                   "  plimsoll eval ./model --perplexity text.txt --kl\n"
+                  "  plimsoll eval ./model --perplexity text.txt --kl --kv-cache-dtype fp8,int8\n"
                   "  plimsoll eval ./model --perplexity text.txt --windows llama.cpp --ctx-size 512\n"
                   "  plimsoll eval ./model --passkey --passkey-lengths 2048,8192 --format json") +
       kModelEnvironment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of one head in a block of the cache, in the cache's own type: written from floats, read in products
+// Vectors of one head in a block of the cache, in the cache's own form: written from floats, read in products
 // and sums. Owns nothing; as safe from several threads as the bytes are.
 #pragma once
 
@@ -9,46 +9,84 @@
 
 #include "base/dtype.h"
 #include "kernels/kernels.h"
+#include "memory/cache_format.h"
 
 namespace plimsoll::engine {
 
 class CachedVectors {
  public:
-  /// `elements`: of one vector; the vectors of a block's tokens follow each other. `dtype`: f32 or bf16.
-  CachedVectors(const kernels::Kernels& kernels, DType dtype, std::int64_t elements)
-      : kernels_(kernels), is_f32_(dtype == DType::kF32), elements_(elements) {}
+  /// `elements`: of one vector; the vectors of a block's tokens follow each other, each behind its scale
+  /// where the form has one. `format`: f32, bf16, fp8 (e4m3) or int8 with a scale in f32.
+  CachedVectors(const kernels::Kernels& kernels, const memory::CacheFormat& format, std::int64_t elements)
+      : kernels_(kernels),
+        dtype_(format.dtype),
+        elements_(elements),
+        stride_(elements * info(format.dtype).block_bytes + format.scale.value) {}
 
   /// values: [elements], into the vector of token `slot` of the block.
   void write(const float* values, std::byte* vectors, std::int64_t slot) const {
-    if (is_f32_)
-      std::memcpy(reinterpret_cast<float*>(vectors) + slot * elements_, values,
-                  static_cast<std::size_t>(elements_) * sizeof(float));
-    else
-      kernels_.to_bf16(values, elements_, reinterpret_cast<std::uint16_t*>(vectors) + slot * elements_);
+    std::byte* const at = vectors + slot * stride_;
+    switch (dtype_) {
+      case DType::kF32:
+        std::memcpy(at, values, static_cast<std::size_t>(elements_) * sizeof(float));
+        return;
+      case DType::kBF16:
+        return kernels_.to_bf16(values, elements_, reinterpret_cast<std::uint16_t*>(at));
+      case DType::kF8E4M3:
+        return kernels_.to_e4m3(values, elements_, reinterpret_cast<std::uint8_t*>(at));
+      default: {
+        const float scale =
+            kernels_.to_i8(values, elements_, reinterpret_cast<std::int8_t*>(at + sizeof(float)));
+        std::memcpy(at, &scale, sizeof scale);
+      }
+    }
   }
 
   /// sum_i x[i] * vector[i].  x: [elements]
   float dot(const float* x, const std::byte* vectors, std::int64_t slot) const {
-    return is_f32_
-               ? kernels_.dot_f32(x, reinterpret_cast<const float*>(vectors) + slot * elements_, elements_)
-               : kernels_.dot_bf16(x, reinterpret_cast<const std::uint16_t*>(vectors) + slot * elements_,
-                                   elements_);
+    const std::byte* const at = vectors + slot * stride_;
+    switch (dtype_) {
+      case DType::kF32:
+        return kernels_.dot_f32(x, reinterpret_cast<const float*>(at), elements_);
+      case DType::kBF16:
+        return kernels_.dot_bf16(x, reinterpret_cast<const std::uint16_t*>(at), elements_);
+      case DType::kF8E4M3:
+        return kernels_.dot_e4m3(x, reinterpret_cast<const std::uint8_t*>(at), elements_);
+      default:
+        return kernels_.dot_i8(x, codes(at), elements_) * scale(at);
+    }
   }
 
-  /// out[i] += scale * vector[i] for the first `count`.
-  void add_scaled(float scale, const std::byte* vectors, std::int64_t slot, std::int64_t count,
+  /// out[i] += factor * vector[i] for the first `count`.
+  void add_scaled(float factor, const std::byte* vectors, std::int64_t slot, std::int64_t count,
                   float* out) const {
-    if (is_f32_)
-      kernels_.add_scaled_f32(scale, reinterpret_cast<const float*>(vectors) + slot * elements_, count, out);
-    else
-      kernels_.add_scaled_bf16(scale, reinterpret_cast<const std::uint16_t*>(vectors) + slot * elements_,
-                               count, out);
+    const std::byte* const at = vectors + slot * stride_;
+    switch (dtype_) {
+      case DType::kF32:
+        return kernels_.add_scaled_f32(factor, reinterpret_cast<const float*>(at), count, out);
+      case DType::kBF16:
+        return kernels_.add_scaled_bf16(factor, reinterpret_cast<const std::uint16_t*>(at), count, out);
+      case DType::kF8E4M3:
+        return kernels_.add_scaled_e4m3(factor, reinterpret_cast<const std::uint8_t*>(at), count, out);
+      default:
+        return kernels_.add_scaled_i8(factor * scale(at), codes(at), count, out);
+    }
   }
 
  private:
+  static const std::int8_t* codes(const std::byte* at) {
+    return reinterpret_cast<const std::int8_t*>(at + sizeof(float));
+  }
+  static float scale(const std::byte* at) {
+    float value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+
   const kernels::Kernels& kernels_;
-  bool is_f32_;
+  DType dtype_;
   std::int64_t elements_;
+  std::int64_t stride_;  // bytes from one vector to the next
 };
 
 }  // namespace plimsoll::engine

@@ -37,6 +37,7 @@ memory::EmbeddedCompute compute_of(ComputeMode mode) {
 memory::EmbeddedOptions memory_options(const EngineOptions& options) {
   memory::EmbeddedOptions result;
   result.compute = compute_of(options.mode);
+  result.cache_format = options.cache_format;
   result.threads = options.threads;
   result.block_size = options.block_size;
   result.max_model_len = options.max_model_len;
@@ -59,14 +60,14 @@ bool fills_whole_blocks(const memory::EmbeddedCache& cache, std::int64_t length,
 
 }  // namespace
 
-Result<ResidentKvReport> measure_resident_kv(const model::ModelSpec& spec, ComputeMode mode, int block_size,
+Result<ResidentKvReport> measure_resident_kv(const model::ModelSpec& spec, const EngineOptions& options,
                                              Tokens length) {
   PLIMSOLL_TRY_VOID(memory::check_embedded(spec));
-  const DType dtype = memory::embedded_kv_dtype(compute_of(mode));
-  ResidentKvReport report{.block_size = block_size, .kinds = {}};
-  PLIMSOLL_TRY(memory::EmbeddedCache cache, memory::lay_out_cache(spec, dtype, block_size));
+  const auto format = memory::embedded_cache_format(compute_of(options.mode), options.cache_format);
+  ResidentKvReport report{.block_size = options.block_size, .kinds = {}};
+  PLIMSOLL_TRY(memory::EmbeddedCache cache, memory::lay_out_cache(spec, format, options.block_size));
   while (!fills_whole_blocks(cache, length.value, report.block_size)) --report.block_size;
-  PLIMSOLL_TRY(cache, memory::lay_out_cache(spec, dtype, report.block_size));
+  PLIMSOLL_TRY(cache, memory::lay_out_cache(spec, format, report.block_size));
   const std::int64_t num_blocks = divided_up(length.value, report.block_size);
   const auto all = checked_product(num_blocks, std::ssize(cache.groups));
   if (!all)

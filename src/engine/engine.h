@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "memory/cache_format.h"
 #include "model/model.h"
 #include "schedule/schedule.h"
 
@@ -33,11 +34,12 @@ enum class Batching { kContinuous, kStatic };
 
 struct EngineOptions {
   ComputeMode mode = ComputeMode::kAuto;
-  int threads = 0;                            // 0: one per core
-  int block_size = 16;                        // tokens per KV block
-  std::optional<std::int64_t> max_model_len;  // default: the model's context
-  std::optional<Bytes> kv_cache_bytes;        // default: from free memory, see memory room
-  std::optional<std::int64_t> num_blocks;     // overrides kv_cache_bytes
+  std::optional<memory::CacheFormat> cache_format;  // of keys, values and latents; default: as the mode says
+  int threads = 0;                                  // 0: one per core
+  int block_size = 16;                              // tokens per KV block
+  std::optional<std::int64_t> max_model_len;        // default: the model's context
+  std::optional<Bytes> kv_cache_bytes;              // default: from free memory, see memory room
+  std::optional<std::int64_t> num_blocks;           // overrides kv_cache_bytes
   int max_num_seqs = 64;
   int max_num_batched_tokens = 512;
   std::optional<double> memory_utilization;  // share of the available memory for all of it; default 0.92
@@ -109,6 +111,7 @@ struct MemoryReport {
   Bytes weights;   // stored bytes of the tensors in use (buffers included)
   Bytes kv_cache;  // the pool
   Bytes kv_bytes_per_token;
+  std::string kv_cache_dtype;  // bf16 f32 fp8 int8
   Blocks num_blocks;
   int block_size = 0;
   Tokens kv_tokens;  // see memory::EmbeddedPlan
@@ -130,14 +133,14 @@ struct ResidentKv {
 
 /// Bytes that become resident in a pool of its own when keys and values of `length` tokens are written where
 /// a sequence of that length has them, kind by kind: read from the page tables (mincore), not computed. No
-/// weights are needed. `block_size` is the most tokens per block; a smaller one is taken so that no part of a
-/// block is counted that the sequence does not fill. Errors: those of the layout (lay_out_cache,
+/// weights are needed. `options.block_size` is the most tokens per block; a smaller one is taken so that no
+/// part of a block is counted that the sequence does not fill. Errors: those of the layout (lay_out_cache,
 /// KvPool::create), kUnsupported for what the engine does not compute.
 struct ResidentKvReport {
   int block_size = 0;
   std::vector<ResidentKv> kinds;
 };
-Result<ResidentKvReport> measure_resident_kv(const model::ModelSpec& spec, ComputeMode mode, int block_size,
+Result<ResidentKvReport> measure_resident_kv(const model::ModelSpec& spec, const EngineOptions& options,
                                              Tokens length);
 
 class Engine {

@@ -112,7 +112,7 @@ void Graph::store(const Row& row, std::int64_t r, int layer) {
   const std::int64_t block = blocks[static_cast<std::size_t>(row.position / block_size_)];
   const std::int64_t slot = row.position % block_size_;
   const std::int64_t dim = attention.head_dim, value_dim = attention.value_dim();
-  const CachedVectors keys(kernels_, pool_.dtype(), dim), values(kernels_, pool_.dtype(), value_dim);
+  const CachedVectors keys(kernels_, pool_.format(), dim), values(kernels_, pool_.format(), value_dim);
   for (int head = 0; head < attention.kv_heads; ++head) {
     keys.write(key_.data() + r * key_stride_ + head * dim, pool_.keys(block, layer, head), slot);
     values.write(value_.data() + r * value_stride_ + head * value_dim, pool_.values(block, layer, head),
@@ -127,8 +127,8 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const std::int64_t dim = attention.head_dim, value_dim = attention.value_dim();
   const int group = attention.q_heads / attention.kv_heads;
-  const CachedVectors cached_keys(kernels_, pool_.dtype(), dim);
-  const CachedVectors cached_values(kernels_, pool_.dtype(), value_dim);
+  const CachedVectors cached_keys(kernels_, pool_.format(), dim);
+  const CachedVectors cached_values(kernels_, pool_.format(), value_dim);
   const std::int64_t first = first_seen(attention, row.position), seen = row.position + 1 - first;
   const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
   float* scores = scores_.data() + thread * score_stride_;

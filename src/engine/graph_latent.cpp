@@ -44,7 +44,7 @@ void Graph::finish_latent(const Row& row, std::int64_t r, int layer) {
     multiply_by(1.0 + latent.temperature_scale * std::log1p(steps), latent.q_heads * dim, query);
   }
   const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
-  CachedVectors(kernels_, pool_.dtype(), latent.width())
+  CachedVectors(kernels_, pool_.format(), latent.width())
       .write(vector, pool_.keys(blocks[static_cast<std::size_t>(row.position / block_size_)], layer, 0),
              row.position % block_size_);
 }
@@ -83,7 +83,7 @@ void Graph::absorb_keys(std::int64_t num_rows, int layer, int head, float* queri
 // One row's query of one head over the cached vectors. query: [width], sum: [kv_lora]
 void Graph::attend_latent(const Row& row, int layer, const float* query, float* scores, float* sum) {
   const model::Latent& latent = latent_of(spec_.layers[static_cast<std::size_t>(layer)]);
-  const CachedVectors cached(kernels_, pool_.dtype(), latent.width());
+  const CachedVectors cached(kernels_, pool_.format(), latent.width());
   const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
   const auto vectors_of = [&](std::int64_t position) {
     return pool_.keys(blocks[static_cast<std::size_t>(position / block_size_)], layer, 0);

@@ -17,14 +17,14 @@ namespace plimsoll::engine {
 Result<KvPool> KvPool::create(const model::ModelSpec& spec, const memory::EmbeddedCache& cache,
                               Blocks num_blocks) {
   KvPool pool;
-  pool.dtype_ = cache.dtype;
+  pool.format_ = cache.format;
   pool.block_size_ = cache.block_size;
   pool.block_bytes_ = cache.bytes_per_block.value;
   pool.num_groups_ = cache.groups.size();
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     LayerLayout layout{.group = cache.places[i].group, .offset_bytes = cache.places[i].offset_bytes};
     PLIMSOLL_TRY(const memory::KeyValueBytes per_token,
-                 memory::kv_layer_parts_per_token(spec.layers[i], cache.dtype, cache.dtype, 1));
+                 memory::kv_layer_parts_per_token(spec.layers[i], cache.format, cache.format));
     if (const auto* attention = std::get_if<model::Attention>(&spec.layers[i].mixer)) {
       layout.values_offset_bytes = per_token.keys.value * cache.block_size;
       layout.kv_heads = attention->kv_heads;
@@ -72,7 +72,7 @@ KvPool::KvPool(KvPool&& other) noexcept {
 }
 
 KvPool& KvPool::operator=(KvPool&& other) noexcept {
-  std::swap(dtype_, other.dtype_);
+  std::swap(format_, other.format_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(block_bytes_, other.block_bytes_);

@@ -29,7 +29,7 @@ class KvPool {
   KvPool& operator=(KvPool&& other) noexcept;
   ~KvPool();
 
-  DType dtype() const { return dtype_; }
+  const memory::CacheFormat& format() const { return format_; }
   int block_size() const { return block_size_; }  // tokens
   std::size_t num_groups() const { return num_groups_; }
   Bytes bytes_per_block() const { return Bytes(block_bytes_); }
@@ -41,6 +41,7 @@ class KvPool {
   int group_of(int layer) const { return layers_[static_cast<std::size_t>(layer)].group; }
   /// First key of one head of one layer in a block of the layer's group; keys of the block's tokens follow
   /// each other: [block_size, head_dim]. A latent layer has one head, and no values: [block_size, width].
+  /// Where the format has a scale, it stands before each vector.
   std::byte* keys(std::int64_t block, int layer, int kv_head) const;
   std::byte* values(std::int64_t block, int layer, int kv_head) const;
 
@@ -68,12 +69,12 @@ class KvPool {
     int group = 0;
     std::int64_t offset_bytes = 0;  // from the start of a block
     int kv_heads = 0;
-    std::int64_t key_bytes = 0;            // of one head: block_size * head_dim elements
-    std::int64_t value_bytes = 0;          // block_size * value_dim
+    std::int64_t key_bytes = 0;            // of one head: block_size vectors of head_dim elements
+    std::int64_t value_bytes = 0;          // block_size vectors of value_dim
     std::int64_t values_offset_bytes = 0;  // from the layer's keys to its values
   };
 
-  DType dtype_ = DType::kBF16;
+  memory::CacheFormat format_ = DType::kBF16;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::int64_t block_bytes_ = 0;

@@ -68,6 +68,7 @@ MemoryReport PagedEngine::memory() const {
   report.block_size = pool_.block_size();
   report.kv_tokens = plan_.kv_tokens;
   report.kv_bytes_per_token = pool_.bytes_per_token();
+  report.kv_cache_dtype = memory::to_string(pool_.format());
   report.max_model_len = plan_.max_model_len;
   report.max_concurrency = plan_.max_concurrency;
   report.capacity_line = memory::capacity_line(plan_);

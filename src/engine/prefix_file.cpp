@@ -193,7 +193,7 @@ std::string prefix_identity(const artifact::Artifact& artifact, const RopeTables
                             const memory::EmbeddedCache& cache) {
   Digest digest(DigestKind::kSha256);
   add_text(digest, fmt::format("{} {} {} {} {}", kArithmetic, kernels::to_string(kernels::select().isa),
-                               name(cache.dtype), cache.block_size, cache.bytes_per_block.value));
+                               to_string(cache.format), cache.block_size, cache.bytes_per_block.value));
   // The longest request may choose among factors, so the config does not tell them.
   for (const RopeTable* rope : {&ropes.all, ropes.windows ? &*ropes.windows : &ropes.all}) {
     digest.add(std::as_bytes(std::span(rope->inverse_frequencies)));

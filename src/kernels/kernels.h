@@ -50,6 +50,11 @@ struct Kernels {
   void (*to_float)(DType dtype, const std::byte* stored, std::int64_t elements, float* out);
   /// out[i] = values[i] rounded to bf16 (nearest even).
   void (*to_bf16)(const float* values, std::int64_t elements, std::uint16_t* out);
+  /// out[i] = values[i] rounded to f8_e4m3 (nearest even), at most 448 either way; NaN stays NaN.
+  void (*to_e4m3)(const float* values, std::int64_t elements, std::uint8_t* out);
+  /// out[i] = values[i] / scale rounded to the nearest integer, ties to even. Returns scale, the largest
+  /// magnitude / 127: 0 when all are zero, NaN when one is not finite.
+  float (*to_i8)(const float* values, std::int64_t elements, std::int8_t* out);
 
   /// out[t, r] = sum_k x[t, k] * w[r, k] for rows r in [row_begin, row_end).
   /// x: [tokens, columns], w: [rows, columns] stored as `dtype` row by row, out: [tokens, out_stride].
@@ -67,9 +72,13 @@ struct Kernels {
   /// sum_i a[i] * b[i], [n].
   float (*dot_f32)(const float* a, const float* b, std::int64_t n);
   float (*dot_bf16)(const float* a, const std::uint16_t* b, std::int64_t n);
+  float (*dot_e4m3)(const float* a, const std::uint8_t* b, std::int64_t n);
+  float (*dot_i8)(const float* a, const std::int8_t* b, std::int64_t n);
   /// out[i] += scale * x[i], [n].
   void (*add_scaled_f32)(float scale, const float* x, std::int64_t n, float* out);
   void (*add_scaled_bf16)(float scale, const std::uint16_t* x, std::int64_t n, float* out);
+  void (*add_scaled_e4m3)(float scale, const std::uint8_t* x, std::int64_t n, float* out);
+  void (*add_scaled_i8)(float scale, const std::int8_t* x, std::int64_t n, float* out);
 
   /// out[i] = e^(scale * x[i]), [n].
   void (*exp_scaled)(float scale, const float* x, std::int64_t n, float* out);

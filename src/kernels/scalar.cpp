@@ -32,8 +32,25 @@ float dot_bf16(const float* a, const std::uint16_t* b, std::int64_t n) {
   return dot(a, b, n, float_of_bf16);
 }
 
+float dot_e4m3(const float* a, const std::uint8_t* b, std::int64_t n) {
+  const float* const values = code_values(DType::kF8E4M3);
+  return dot(a, b, n, [values](std::uint8_t code) { return values[code]; });
+}
+
+float dot_i8(const float* a, const std::int8_t* b, std::int64_t n) {
+  return dot(a, b, n, [](std::int8_t code) { return static_cast<float>(code); });
+}
+
 void to_bf16(const float* values, std::int64_t elements, std::uint16_t* out) {
   for (std::int64_t i = 0; i < elements; ++i) out[i] = bf16_of_float(values[i]);
+}
+
+void to_e4m3(const float* values, std::int64_t elements, std::uint8_t* out) {
+  for (std::int64_t i = 0; i < elements; ++i) out[i] = e4m3_of_float(values[i]);
+}
+
+float to_i8(const float* values, std::int64_t elements, std::int8_t* out) {
+  return int8_of_floats(values, elements, out);
 }
 
 void matmul(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t row_begin,
@@ -71,6 +88,15 @@ void add_scaled_f32(float scale, const float* x, std::int64_t n, float* out) {
 
 void add_scaled_bf16(float scale, const std::uint16_t* x, std::int64_t n, float* out) {
   for (std::int64_t i = 0; i < n; ++i) out[i] += scale * float_of_bf16(x[i]);
+}
+
+void add_scaled_e4m3(float scale, const std::uint8_t* x, std::int64_t n, float* out) {
+  const float* const values = code_values(DType::kF8E4M3);
+  for (std::int64_t i = 0; i < n; ++i) out[i] += scale * values[x[i]];
+}
+
+void add_scaled_i8(float scale, const std::int8_t* x, std::int64_t n, float* out) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] += scale * static_cast<float>(x[i]);
 }
 
 void exp_scaled(float scale, const float* x, std::int64_t n, float* out) {
@@ -113,8 +139,9 @@ void to_probabilities(float* scores, std::int64_t n) {
 
 }  // namespace
 
-const Kernels kScalarKernels{Isa::kScalar, scalar_to_float, to_bf16,      matmul,          rms_norm,
-                             silu_mul,     dot_f32,         dot_bf16,     add_scaled_f32,  add_scaled_bf16,
-                             exp_scaled,   recur,           rotate_heads, to_probabilities};
+const Kernels kScalarKernels{
+    Isa::kScalar,    scalar_to_float, to_bf16,    to_e4m3,  to_i8,        matmul,          rms_norm,
+    silu_mul,        dot_f32,         dot_bf16,   dot_e4m3, dot_i8,       add_scaled_f32,  add_scaled_bf16,
+    add_scaled_e4m3, add_scaled_i8,   exp_scaled, recur,    rotate_heads, to_probabilities};
 
 }  // namespace plimsoll::kernels

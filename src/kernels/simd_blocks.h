@@ -258,6 +258,30 @@ struct PlainBF16 {
   }
 };
 
+/// One byte each, as the cache has them. Of f8_e4m3 2^-8, and no NaN.
+struct PlainE4m3 {
+  static constexpr int kBytes = 1;
+  template <class V>
+  static PLIMSOLL_INLINE typename V::F load(const Byte* at) {
+    return V::widen_e4m3(V::load_bytes(at));
+  }
+  template <class V>
+  static PLIMSOLL_INLINE typename V::F load_first(const Byte* at, std::int64_t n) {
+    return V::widen_e4m3(V::load_first_bytes(at, n));
+  }
+};
+struct PlainI8 {
+  static constexpr int kBytes = 1;
+  template <class V>
+  static PLIMSOLL_INLINE typename V::F load(const Byte* at) {
+    return V::widen_i8(V::load_bytes(at)).part[0];
+  }
+  template <class V>
+  static PLIMSOLL_INLINE typename V::F load_first(const Byte* at, std::int64_t n) {
+    return V::widen_i8(V::load_first_bytes(at, n)).part[0];
+  }
+};
+
 /// Calls plain(PlainF32{}) or blocks(Q4_1{}), as the type says; nothing for a type that cannot be read.
 template <class V, class Plain, class Blocks>
 static void for_type(DType dtype, Plain plain, Blocks blocks) {

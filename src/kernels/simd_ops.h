@@ -33,6 +33,16 @@ static void simd_to_bf16(const float* values, std::int64_t elements, std::uint16
   for (; i < elements; ++i) out[i] = bf16_of_float(values[i]);
 }
 
+template <class V>
+static void simd_to_e4m3(const float* values, std::int64_t elements, std::uint8_t* out) {
+  for (std::int64_t i = 0; i < elements; ++i) out[i] = e4m3_of_float(values[i]);
+}
+
+template <class V>
+static float simd_to_i8(const float* values, std::int64_t elements, std::int8_t* out) {
+  return int8_of_floats(values, elements, out);
+}
+
 /// sum_i a[i] * widened b[i]; four sums in turn, so that additions do not wait for each other.
 template <class V, class P>
 static float simd_dot(const float* a, const void* b, std::int64_t n) {
@@ -69,6 +79,16 @@ static float simd_dot_bf16(const float* a, const std::uint16_t* b, std::int64_t 
   return simd_dot<V, PlainBF16>(a, b, n);
 }
 
+template <class V>
+static float simd_dot_e4m3(const float* a, const std::uint8_t* b, std::int64_t n) {
+  return has_e4m3_nan(b, n) ? __builtin_nanf("") : simd_dot<V, PlainE4m3>(a, b, n) * kHalfToE4m3;
+}
+
+template <class V>
+static float simd_dot_i8(const float* a, const std::int8_t* b, std::int64_t n) {
+  return simd_dot<V, PlainI8>(a, b, n);
+}
+
 template <class V, class P>
 static void simd_add_scaled(float scale, const void* x, std::int64_t n, float* out) {
   const auto* const bytes = static_cast<const Byte*>(x);
@@ -90,6 +110,18 @@ static void simd_add_scaled_f32(float scale, const float* x, std::int64_t n, flo
 template <class V>
 static void simd_add_scaled_bf16(float scale, const std::uint16_t* x, std::int64_t n, float* out) {
   simd_add_scaled<V, PlainBF16>(scale, x, n, out);
+}
+
+template <class V>
+static void simd_add_scaled_e4m3(float scale, const std::uint8_t* x, std::int64_t n, float* out) {
+  if (!has_e4m3_nan(x, n)) return simd_add_scaled<V, PlainE4m3>(scale * kHalfToE4m3, x, n, out);
+  const float* const values = code_values(DType::kF8E4M3);
+  for (std::int64_t i = 0; i < n; ++i) out[i] += scale * values[x[i]];
+}
+
+template <class V>
+static void simd_add_scaled_i8(float scale, const std::int8_t* x, std::int64_t n, float* out) {
+  simd_add_scaled<V, PlainI8>(scale, x, n, out);
 }
 
 template <class V>
@@ -223,13 +255,19 @@ static constexpr Kernels simd_kernels(Isa isa) {
   return {isa,
           simd_to_float<V>,
           simd_to_bf16<V>,
+          simd_to_e4m3<V>,
+          simd_to_i8<V>,
           simd_matmul<V>,
           simd_rms_norm<V>,
           simd_silu_mul<V>,
           simd_dot_f32<V>,
           simd_dot_bf16<V>,
+          simd_dot_e4m3<V>,
+          simd_dot_i8<V>,
           simd_add_scaled_f32<V>,
           simd_add_scaled_bf16<V>,
+          simd_add_scaled_e4m3<V>,
+          simd_add_scaled_i8<V>,
           simd_exp_scaled<V>,
           simd_recur<V>,
           simd_rope<V>,

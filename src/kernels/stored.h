@@ -46,6 +46,49 @@ static inline std::uint16_t bf16_of_float(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+/// A half of the same bits behind the sign is 2^-8 of the f8_e4m3 number: its bias is 15, not 7.
+static constexpr float kHalfToE4m3 = 256.0f;
+
+static inline bool has_e4m3_nan(const std::uint8_t* codes, std::int64_t n) {
+  std::uint8_t is_found = 0;
+  for (std::int64_t i = 0; i < n; ++i) is_found |= static_cast<std::uint8_t>((codes[i] & 0x7f) == 0x7f);
+  return is_found != 0;
+}
+
+/// Round to nearest even, at most 448 either way; NaN stays NaN.
+static inline std::uint8_t e4m3_of_float(float value) {
+  constexpr std::uint32_t kLargest = 0x43e00000u, kLeastNormal = 0x3c800000u;  // 448, 2^-6
+  const auto bits = load_as<std::uint32_t>(&value);
+  const std::uint32_t all = bits & 0x7fffffffu;
+  const std::uint32_t magnitude = all < kLargest ? all : kLargest;
+  // Three bits of fraction stay, and the bias of the exponent falls from 127 to 7.
+  const std::uint32_t normal = ((magnitude + 0x7ffffu + ((magnitude >> 20) & 1u)) >> 20) - (120u << 3);
+  // Numbers from 2^14 on are multiples of 2^-9, as the small ones of e4m3 are.
+  const float sum = float_of_bits(magnitude < kLeastNormal ? magnitude : kLeastNormal) + 0x1p14f;
+  const std::uint32_t small = load_as<std::uint32_t>(&sum) - 0x46800000u;
+  const std::uint32_t code = all > 0x7f800000u ? 0x7fu : magnitude < kLeastNormal ? small : normal;
+  return static_cast<std::uint8_t>((bits >> 24 & 0x80u) | code);
+}
+
+/// Whole numbers of a vector and their scale: Kernels::to_i8.
+static inline float int8_of_floats(const float* values, std::int64_t n, std::int8_t* out) {
+  std::uint32_t largest = 0;  // as bits, magnitudes stand in the order of the numbers, NaN above them
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint32_t magnitude = load_as<std::uint32_t>(values + i) & 0x7fffffffu;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  const bool is_finite = largest < 0x7f800000u;
+  const bool is_zero = float_of_bits(largest) < 0x1p-119f;  // its inverse would be no number
+  const float inverse = is_finite && !is_zero ? 127.0f / float_of_bits(largest) : 0.0f;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float value = is_finite ? values[i] * inverse : 1.0f;
+    const float sum = value + 0x1.8p23f;  // leaves the nearest integer in the lowest bits
+    out[i] = static_cast<std::int8_t>(load_as<std::uint32_t>(&sum) & 0xffu);
+  }
+  if (!is_finite) return float_of_bits(0x7fc00000u);
+  return is_zero ? 0.0f : float_of_bits(largest) / 127.0f;
+}
+
 /// Half of 2^(e - 127): mxfp4's table holds doubled values.
 static inline float half_of_e8m0(std::uint8_t e) {
   return float_of_bits(e < 2 ? 0x00200000u << e : static_cast<std::uint32_t>(e - 1) << 23);

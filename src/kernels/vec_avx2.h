@@ -66,6 +66,19 @@ struct Avx2 {
       words[i] = load_as<std::uint16_t>(static_cast<const char*>(at) + 2 * i);
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));
   }
+  /// kLanes bytes, in the lower half.
+  static __m128i load_bytes(const void* at) { return _mm_loadl_epi64(static_cast<const __m128i*>(at)); }
+  static __m128i load_first_bytes(const void* at, std::int64_t n) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, at, static_cast<std::size_t>(n));
+    return _mm_cvtsi64_si128(static_cast<long long>(bytes));
+  }
+  /// 2^-8 of f8_e4m3 numbers that are no NaN.
+  static F widen_e4m3(__m128i bytes) {
+    // Of the sign's two copies the lower one stands where a half has its exponent.
+    const __m128i all_but_it = _mm_set1_epi16(static_cast<short>(0xbfff));
+    return _mm256_cvtph_ps(_mm_and_si128(_mm_slli_epi16(_mm_cvtepi8_epi16(bytes), 7), all_but_it));
+  }
   static void store_bf16(std::uint16_t* at, F value) {
     const __m256i bits = _mm256_castps_si256(value);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));

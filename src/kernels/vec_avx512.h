@@ -53,6 +53,17 @@ struct Avx512 {
   static F high_halves(__m256i words) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
   }
+  /// kLanes bytes.
+  static __m128i load_bytes(const void* at) { return _mm_loadu_si128(static_cast<const __m128i*>(at)); }
+  static __m128i load_first_bytes(const void* at, std::int64_t n) {
+    return _mm_maskz_loadu_epi8(first(n), at);
+  }
+  /// 2^-8 of f8_e4m3 numbers that are no NaN.
+  static F widen_e4m3(__m128i bytes) {
+    // Of the sign's two copies the lower one stands where a half has its exponent.
+    const __m256i all_but_it = _mm256_set1_epi16(static_cast<short>(0xbfff));
+    return _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(bytes), 7), all_but_it));
+  }
   static void store_bf16(std::uint16_t* at, F value) {
     const __m512i bits = _mm512_castps_si512(value);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));

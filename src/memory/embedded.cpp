@@ -91,7 +91,9 @@ Result<Division> prepare(const model::ModelSpec& spec, Bytes weights, const Embe
   PLIMSOLL_TRY_VOID(check_embedded(spec));
   const EngineRules rules = rules_for({});
   Division division{spec, options, rules, weights, available, {}, {}, 0};
-  PLIMSOLL_TRY(division.cache, lay_out_cache(spec, embedded_kv_dtype(options.compute), options.block_size));
+  PLIMSOLL_TRY(
+      division.cache,
+      lay_out_cache(spec, embedded_cache_format(options.compute, options.cache_format), options.block_size));
   PLIMSOLL_TRY(division.length, length_of(spec, options, division.cache));
   const std::int64_t block = division.cache.bytes_per_block.value;
   const auto request = checked_product(block, division.blocks_for(division.length));
@@ -214,8 +216,8 @@ std::string capacity_line(const EmbeddedPlan& plan) {
                      plan.max_concurrency);
 }
 
-DType embedded_kv_dtype(EmbeddedCompute compute) {
-  return compute == EmbeddedCompute::kFloat32 ? DType::kF32 : DType::kBF16;
+CacheFormat embedded_cache_format(EmbeddedCompute compute, const std::optional<CacheFormat>& asked) {
+  return asked.value_or(compute == EmbeddedCompute::kFloat32 ? DType::kF32 : DType::kBF16);
 }
 
 Result<EmbeddedAnswer> size_embedded(const model::ModelSpec& spec, Bytes stored_weights,

@@ -27,10 +27,10 @@ constexpr std::int64_t query_width(const model::Attention& attention) {
 }
 
 enum class EmbeddedCompute {
-  kAuto,     // KV in bf16
-  kFloat32,  // KV in f32; weights stay as stored and are widened row by row
+  kAuto,     // KV in bf16 unless a flag says otherwise
+  kFloat32,  // KV in f32, likewise; weights stay as stored and are widened row by row
 };
-DType embedded_kv_dtype(EmbeddedCompute compute);
+CacheFormat embedded_cache_format(EmbeddedCompute compute, const std::optional<CacheFormat>& asked);
 
 /// What the engine takes at most; larger values are refused before anything is sized.
 inline constexpr int kMaxBlockSize = 4096;
@@ -42,6 +42,7 @@ inline constexpr std::int64_t kLengthOfStates = 32'768;
 
 struct EmbeddedOptions {
   EmbeddedCompute compute = EmbeddedCompute::kAuto;
+  std::optional<CacheFormat> cache_format;    // default: as the compute mode says
   int threads = 1;                            // workers, already resolved to a number
   int block_size = 16;                        // tokens per KV block
   std::optional<std::int64_t> max_model_len;  // default: the model's context

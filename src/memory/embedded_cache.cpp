@@ -224,13 +224,13 @@ std::optional<std::int64_t> EmbeddedCache::window_of(std::size_t group) const {
   return windowed ? std::optional(windowed->window) : std::nullopt;
 }
 
-Result<EmbeddedCache> lay_out_cache(const model::ModelSpec& spec, DType dtype, int block_size) {
+Result<EmbeddedCache> lay_out_cache(const model::ModelSpec& spec, const CacheFormat& format, int block_size) {
   EmbeddedCache cache;
   cache.block_size = block_size;
-  cache.dtype = dtype;
+  cache.format = format;
   std::vector<Kind> kinds;
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    PLIMSOLL_TRY(const Bytes bytes, kv_layer_bytes_per_token(spec.layers[i], dtype));
+    PLIMSOLL_TRY(const Bytes bytes, kv_layer_bytes_per_token(spec.layers[i], format));
     if (bytes.value == 0) continue;
     const auto window = window_of(spec.layers[i]);
     auto kind = std::ranges::find(kinds, window, &Kind::window_tokens);
@@ -238,7 +238,7 @@ Result<EmbeddedCache> lay_out_cache(const model::ModelSpec& spec, DType dtype, i
     kind->layers.push_back(static_cast<int>(i));
     kind->bytes.push_back(bytes.value);
   }
-  PLIMSOLL_TRY(cache.bytes_per_token, kv_bytes_per_token(spec, dtype));
+  PLIMSOLL_TRY(cache.bytes_per_token, kv_bytes_per_token(spec, format));
   const std::int64_t capacity =
       kinds.empty() ? 0 : best_capacity(kinds, std::max<std::int64_t>(spec.context_tokens(), 1));
   const auto block = checked_product(capacity, block_size);

@@ -12,6 +12,7 @@
 #include "base/dtype.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "memory/cache_format.h"
 #include "model/model.h"
 #include "schedule/schedule.h"
 
@@ -40,7 +41,7 @@ struct EmbeddedCache {
     std::int64_t offset_bytes = 0;  // from the start of the group's block
   };
   int block_size = 0;
-  DType dtype = DType::kBF16;
+  CacheFormat format = DType::kBF16;  // of keys, values and latents
   std::vector<schedule::CacheGroup> groups;
   std::vector<Place> places;       // [layers]; group -1 for layers that store nothing per token
   std::vector<StatePlace> states;  // [layers]
@@ -60,6 +61,6 @@ struct EmbeddedCache {
 /// States fill blocks one after the other, each row whole; a block of theirs is a group of its own.
 /// Errors: those of kv_layer_bytes_per_token; kUnsupported when no layer keeps anything; kUsage when a block,
 /// kMalformed when a state does not fit 63 bits.
-Result<EmbeddedCache> lay_out_cache(const model::ModelSpec& spec, DType dtype, int block_size);
+Result<EmbeddedCache> lay_out_cache(const model::ModelSpec& spec, const CacheFormat& format, int block_size);
 
 }  // namespace plimsoll::memory

@@ -11,21 +11,23 @@
 namespace plimsoll::memory {
 namespace {
 
-/// Bytes of vectors that are stored one by one: blocks of a quantized type do not run over a vector's end.
-Result<Bytes> vector_bytes(std::int64_t vectors, std::int64_t elements, DType dtype) {
-  const auto one = stored_bytes(dtype, elements);
-  const auto all = one ? checked_product(vectors, one->value) : std::nullopt;
+/// Bytes of vectors that are stored one by one, each with its scale: blocks of a quantized type do not run
+/// over a vector's end.
+Result<Bytes> vector_bytes(std::int64_t vectors, std::int64_t elements, const CacheFormat& format) {
+  const auto numbers = stored_bytes(format.dtype, elements);
+  const auto one = numbers ? checked_sum(numbers->value, format.scale.value) : std::nullopt;
+  const auto all = one ? checked_product(vectors, *one) : std::nullopt;
   if (!all)
     return fail(ErrorCode::kUnsupported,
-                "a cache of " + std::string(name(dtype)) + " cannot hold " + std::to_string(vectors) +
+                "a cache of " + std::string(name(format.dtype)) + " cannot hold " + std::to_string(vectors) +
                     " vectors of " + std::to_string(elements) + " elements per token",
                 "--kv-cache-dtype",
                 "choose a type whose blocks divide the head dimension, or check the config");
   return Bytes(*all);
 }
 
-Result<KeyValueBytes> attention_bytes(const model::Attention& attention, DType key_dtype, DType value_dtype,
-                                      int tensor_parallel) {
+Result<KeyValueBytes> attention_bytes(const model::Attention& attention, const CacheFormat& key_format,
+                                      const CacheFormat& value_format, int tensor_parallel) {
   // Below one head per rank, heads are replicated; otherwise they must divide.
   if (attention.kv_heads < 1 || tensor_parallel < 1)
     return fail(ErrorCode::kUsage, "KV heads and ranks must each be at least 1", "--tensor-parallel-size",
@@ -37,14 +39,14 @@ Result<KeyValueBytes> attention_bytes(const model::Attention& attention, DType k
                     std::to_string(tensor_parallel) + " ranks",
                 "--tensor-parallel-size", "choose a size that divides the KV heads, or a multiple of them");
   const std::int64_t heads = std::max(1, attention.kv_heads / tensor_parallel);
-  PLIMSOLL_TRY(const Bytes keys, vector_bytes(heads, attention.head_dim, key_dtype));
-  PLIMSOLL_TRY(const Bytes values, vector_bytes(heads, attention.value_dim(), value_dtype));
+  PLIMSOLL_TRY(const Bytes keys, vector_bytes(heads, attention.head_dim, key_format));
+  PLIMSOLL_TRY(const Bytes values, vector_bytes(heads, attention.value_dim(), value_format));
   return KeyValueBytes{keys, values};
 }
 
 /// What one position stores in a layer, before windows and compression.
-Result<Bytes> position_bytes(const model::Layer& layer, DType dtype, int tensor_parallel) {
-  PLIMSOLL_TRY(const KeyValueBytes parts, kv_layer_parts_per_token(layer, dtype, dtype, tensor_parallel));
+Result<Bytes> position_bytes(const model::Layer& layer, const CacheFormat& format, int tensor_parallel) {
+  PLIMSOLL_TRY(const KeyValueBytes parts, kv_layer_parts_per_token(layer, format, format, tensor_parallel));
   return parts.keys + parts.values;
 }
 
@@ -84,29 +86,30 @@ tl::unexpected<Error> too_large() {
 
 }  // namespace
 
-Result<KeyValueBytes> kv_layer_parts_per_token(const model::Layer& layer, DType key_dtype, DType value_dtype,
-                                               int tensor_parallel) {
+Result<KeyValueBytes> kv_layer_parts_per_token(const model::Layer& layer, const CacheFormat& keys,
+                                               const CacheFormat& values, int tensor_parallel) {
   if (layer.kv_source) return KeyValueBytes{};
-  PLIMSOLL_TRY(const KeyValueBytes one,
-               std::visit(
-                   [&](const auto& mixer) -> Result<KeyValueBytes> {
-                     using Kind = std::decay_t<decltype(mixer)>;
-                     if constexpr (std::is_same_v<Kind, model::Attention>) {
-                       if (mixer.is_cross) return KeyValueBytes{};
-                       return attention_bytes(mixer, key_dtype, value_dtype, tensor_parallel);
-                     } else if constexpr (std::is_same_v<Kind, model::Latent>) {
-                       PLIMSOLL_TRY(const Bytes latent, vector_bytes(1, mixer.width(), key_dtype));
-                       return KeyValueBytes{latent, Bytes(0)};
-                     } else {
-                       return KeyValueBytes{};
-                     }
-                   },
-                   layer.mixer));
+  PLIMSOLL_TRY(const KeyValueBytes one, std::visit(
+                                            [&](const auto& mixer) -> Result<KeyValueBytes> {
+                                              using Kind = std::decay_t<decltype(mixer)>;
+                                              if constexpr (std::is_same_v<Kind, model::Attention>) {
+                                                if (mixer.is_cross) return KeyValueBytes{};
+                                                return attention_bytes(mixer, keys, values, tensor_parallel);
+                                              } else if constexpr (std::is_same_v<Kind, model::Latent>) {
+                                                PLIMSOLL_TRY(const Bytes latent,
+                                                             vector_bytes(1, mixer.width(), keys));
+                                                return KeyValueBytes{latent, Bytes(0)};
+                                              } else {
+                                                return KeyValueBytes{};
+                                              }
+                                            },
+                                            layer.mixer));
   return KeyValueBytes{one.keys * layer.num_mixers, one.values * layer.num_mixers};
 }
 
-Result<Bytes> kv_layer_bytes_per_token(const model::Layer& layer, DType cache_dtype, int tensor_parallel) {
-  return position_bytes(layer, cache_dtype, tensor_parallel);
+Result<Bytes> kv_layer_bytes_per_token(const model::Layer& layer, const CacheFormat& format,
+                                       int tensor_parallel) {
+  return position_bytes(layer, format, tensor_parallel);
 }
 
 Result<Bytes> kv_layer_growing_bytes_per_token(const model::Layer& layer, DType cache_dtype,
@@ -151,10 +154,11 @@ Result<Bytes> layer_bytes_per_sequence(const model::Layer& layer, DType cache_dt
   return Bytes(*total);
 }
 
-Result<Bytes> kv_bytes_per_token(const model::ModelSpec& spec, DType cache_dtype, int tensor_parallel) {
+Result<Bytes> kv_bytes_per_token(const model::ModelSpec& spec, const CacheFormat& format,
+                                 int tensor_parallel) {
   Bytes total;
   for (const auto& layer : spec.layers) {
-    PLIMSOLL_TRY(const Bytes bytes, kv_layer_bytes_per_token(layer, cache_dtype, tensor_parallel));
+    PLIMSOLL_TRY(const Bytes bytes, kv_layer_bytes_per_token(layer, format, tensor_parallel));
     const auto sum = checked_sum(total.value, bytes.value);
     if (!sum)
       return fail(ErrorCode::kMalformed, "the KV bytes of one token do not fit 63 bits", "config.json",

@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "memory/cache_format.h"
 #include "model/model.h"
 
 namespace plimsoll::memory {
@@ -16,17 +17,19 @@ namespace plimsoll::memory {
 /// + qk_rope_head_dim]. A layer of several mixers counts each. Errors: kNo when the KV heads cannot be split
 /// over `tensor_parallel` ranks; kUnsupported when the cache type's blocks do not divide a head; kUsage for
 /// less than one head or rank. Source: docs/formulas/kv_cache.md, section 1.
-Result<Bytes> kv_layer_bytes_per_token(const model::Layer& layer, DType cache_dtype, int tensor_parallel = 1);
+Result<Bytes> kv_layer_bytes_per_token(const model::Layer& layer, const CacheFormat& format,
+                                       int tensor_parallel = 1);
 
-/// The two halves of it, for engines that keep keys and values in types of their own. A latent is all keys.
+/// The two halves of it, for engines that keep keys and values in forms of their own. A latent is all keys.
 struct KeyValueBytes {
   Bytes keys, values;
 };
-Result<KeyValueBytes> kv_layer_parts_per_token(const model::Layer& layer, DType key_dtype, DType value_dtype,
-                                               int tensor_parallel = 1);
+Result<KeyValueBytes> kv_layer_parts_per_token(const model::Layer& layer, const CacheFormat& keys,
+                                               const CacheFormat& values, int tensor_parallel = 1);
 
 /// The same summed over all layers: what the first token of a sequence adds.
-Result<Bytes> kv_bytes_per_token(const model::ModelSpec& spec, DType cache_dtype, int tensor_parallel = 1);
+Result<Bytes> kv_bytes_per_token(const model::ModelSpec& spec, const CacheFormat& format,
+                                 int tensor_parallel = 1);
 
 /// Of these, what every further token adds without end: nothing under a window or in chunks, and a compressed
 /// vector's share where one stands for several tokens.

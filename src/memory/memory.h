@@ -3,6 +3,7 @@
 // The face of the room; each part has its header (kv_dtype.h beside these). Pure functions of a ModelSpec.
 #pragma once
 
+#include "memory/cache_format.h"       // IWYU pragma: export
 #include "memory/embedded.h"           // IWYU pragma: export
 #include "memory/embedded_layouts.h"   // IWYU pragma: export
 #include "memory/engine_rules.h"       // IWYU pragma: export

@@ -18,20 +18,14 @@ Result<EmbeddedCompute> compute_of(const Settings& settings) {
   if (settings.dtype != "auto" && dtype != DType::kBF16 && dtype != DType::kF16 && dtype != DType::kF32)
     return fail(ErrorCode::kUsage, "\"" + settings.dtype + "\" is no dtype to compute in", "--dtype",
                 "auto or float32");
-  const EmbeddedCompute compute = dtype == DType::kF32 ? EmbeddedCompute::kFloat32 : EmbeddedCompute::kAuto;
-  if (settings.kv_cache_dtype != "auto" &&
-      dtype_from_config(settings.kv_cache_dtype) != memory::embedded_kv_dtype(compute))
-    return fail(ErrorCode::kUnsupported,
-                "the embedded engine keeps its cache in bf16, or in f32 with --dtype float32; not in " +
-                    settings.kv_cache_dtype,
-                "--kv-cache-dtype", "leave it out, or plan for another engine");
-  return compute;
+  return dtype == DType::kF32 ? EmbeddedCompute::kFloat32 : EmbeddedCompute::kAuto;
 }
 
-memory::EmbeddedOptions options_of(const Question& question, EmbeddedCompute compute) {
+Result<memory::EmbeddedOptions> options_of(const Question& question) {
   const Settings& settings = question.settings;
   memory::EmbeddedOptions options;
-  options.compute = compute;
+  PLIMSOLL_TRY(options.compute, compute_of(settings));
+  PLIMSOLL_TRY(options.cache_format, memory::embedded_cache_format(settings.kv_cache_dtype));
   options.threads = settings.threads.value_or(question.machine_threads);
   options.block_size = settings.block_size.value_or(question.rules.block_size);
   options.max_model_len = settings.max_model_len;
@@ -100,7 +94,7 @@ std::vector<Part> parts_of(const EmbeddedAnswer& answer, const memory::EngineRul
 }
 
 std::vector<std::string> command_of(const Question& question, const EmbeddedAnswer& answer,
-                                    EmbeddedCompute compute) {
+                                    const memory::EmbeddedOptions& options) {
   const Settings& settings = question.settings;
   std::vector<std::string> command{"plimsoll", "serve", question.model->source, "--max-model-len",
                                    std::to_string(answer.plan.max_model_len.value)};
@@ -108,7 +102,8 @@ std::vector<std::string> command_of(const Question& question, const EmbeddedAnsw
     command.emplace_back(flag);
     command.push_back(value);
   };
-  if (compute == EmbeddedCompute::kFloat32) add("--dtype", "float32");
+  if (options.compute == EmbeddedCompute::kFloat32) add("--dtype", "float32");
+  if (options.cache_format) add("--kv-cache-dtype", std::string(to_string(*options.cache_format)));
   if (settings.num_blocks)
     add("--num-gpu-blocks-override", std::to_string(*settings.num_blocks));
   else if (settings.kv_cache_bytes)
@@ -152,10 +147,11 @@ std::optional<Bytes> larger_pool(const Question& question, const EmbeddedAnswer&
 }
 
 /// The command, or why there is none.
-void add_command(const Question& question, const EmbeddedAnswer& answer, EmbeddedCompute compute, Row& row) {
+void add_command(const Question& question, const EmbeddedAnswer& answer,
+                 const memory::EmbeddedOptions& options, Row& row) {
   if (!answer.fits) return;
   if (question.model->stored_weights) {
-    row.command = command_of(question, answer, compute);
+    row.command = command_of(question, answer, options);
     return;
   }
   row.findings.push_back({"NEEDS_WEIGHTS", FindingLevel::kInfo, FindingKind::kCheckFailed,
@@ -203,12 +199,11 @@ Result<Row> make_embedded_row(const Question& question) {
     return fail(ErrorCode::kUnsupported, "the embedded engine uses weights as they are stored",
                 "--quantization", "give a MODEL that is stored quantized");
   if (model.quantization) PLIMSOLL_TRY_VOID(memory::check_embedded_quantization(*model.quantization));
-  PLIMSOLL_TRY(const EmbeddedCompute compute, compute_of(question.settings));
+  PLIMSOLL_TRY(const memory::EmbeddedOptions options, options_of(question));
   Row row;
   PLIMSOLL_TRY(row.weights, weights_of(question, row));
   std::optional<Bytes> available;
   if (question.target) available = question.target->available.value_or(question.target->memory);
-  const memory::EmbeddedOptions options = options_of(question, compute);
   PLIMSOLL_TRY(const EmbeddedAnswer answer,
                memory::size_embedded(model.spec, row.weights, options, available));
 
@@ -216,7 +211,7 @@ Result<Row> make_embedded_row(const Question& question) {
   row.model = model.source;
   row.title = model.title;
   row.target = question.target;
-  row.kv_cache_dtype = std::string(name(plan.cache.dtype));
+  row.kv_cache_dtype = to_string(plan.cache.format);
   row.fits = answer.fits;
   row.total_weights = row.weights;
   if (available) row.budget = answer.budget;
@@ -253,7 +248,7 @@ Result<Row> make_embedded_row(const Question& question) {
                      "is {}",
                      row.max_model_len.value, model.default_length),
          "give --max-model-len for another length"});
-  add_command(question, answer, compute, row);
+  add_command(question, answer, options, row);
   return row;
 }
 

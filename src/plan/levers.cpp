@@ -152,10 +152,14 @@ void add_llama_cpp(Levers& levers, const Row& row, const Question& question) {
 }
 
 void add_embedded(Levers& levers, const Row& row, const Question& question) {
-  if (row.kv_cache_dtype == "f32")
+  if (row.kv_cache_dtype == "f32" && question.settings.kv_cache_dtype == "auto")
     levers.add(lever("kv_cache_dtype", "--dtype", "auto", "keys and values in bf16 in place of f32",
                      "answers are rounder than the reference's"),
                [](Question& q) { q.settings.dtype = "auto"; });
+  else if (row.kv_cache_dtype == "f32" || row.kv_cache_dtype == "bf16")
+    levers.add(lever("kv_cache_dtype", "--kv-cache-dtype", "int8", "keys and values in 8 bits",
+                     "measure the quality of answers first: `plimsoll eval`"),
+               [](Question& q) { q.settings.kv_cache_dtype = "int8"; });
   const int sequences = question.settings.max_num_seqs.value_or(memory::EmbeddedOptions{}.max_num_seqs) / 2;
   if (sequences >= 1)
     levers.add(lever("max_num_seqs", "--max-num-seqs", std::to_string(sequences),

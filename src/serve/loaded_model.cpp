@@ -105,6 +105,7 @@ std::vector<std::string> startup_lines(const engine::MemoryReport& memory, doubl
   return {
       fmt::format("Model loading took {:.2f} GiB memory and {:.6f} seconds", gib(memory.weights),
                   load_seconds),
+      fmt::format("Using {} data type to store kv cache.", memory.kv_cache_dtype),
       fmt::format("Available KV cache memory: {:.2f} GiB", gib(memory.kv_cache)),
       memory.capacity_line,
       "plimsoll memory: " + dump(exact),

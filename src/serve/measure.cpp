@@ -13,8 +13,7 @@ Result<KvMeasurement> measure_one(const LoadOptions& options, const model::Model
   if (length < 1 || length > kLongest)
     return fail(ErrorCode::kUsage, fmt::format("a sequence of {} tokens cannot be measured", length),
                 "--measure", fmt::format("choose 1 to {}", kLongest));
-  PLIMSOLL_TRY(auto report, engine::measure_resident_kv(spec, options.engine.mode, options.engine.block_size,
-                                                        Tokens(length)));
+  PLIMSOLL_TRY(auto report, engine::measure_resident_kv(spec, options.engine, Tokens(length)));
   return KvMeasurement{
       .tokens = Tokens(length), .block_size = report.block_size, .kinds = std::move(report.kinds)};
 }

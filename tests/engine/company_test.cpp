@@ -56,8 +56,7 @@ class Company : public ::testing::TestWithParam<std::string> {
 
   std::string model() const { return testing::golden_path("models/" + GetParam()); }
 
-  std::vector<Trace> all_alone(ComputeMode mode) const {
-    EngineOptions options = options_of(mode);
+  std::vector<Trace> all_alone(EngineOptions options) const {
     options.max_num_batched_tokens = 512;
     options.enable_prefix_caching = false;
     const auto engine = load_model(model(), options);
@@ -71,7 +70,7 @@ TEST_P(Company, RowsChunksAndPrefixHitsChangeNoBit) {
   using Numbers = std::vector<int>;
   for (const auto mode : {ComputeMode::kFloat32, ComputeMode::kAuto}) {
     if (mode == ComputeMode::kAuto && !is_plain()) continue;
-    const auto alone = all_alone(mode);
+    const auto alone = all_alone(options_of(mode));
     for (const int chunk : is_plain() ? Numbers{1, 16, 100, 512} : Numbers{1, 100})
       for (const bool has_cache : {false, true})
         for (const int rows : is_plain() ? Numbers{1, 3, 8, 33} : Numbers{3, 33}) {
@@ -90,6 +89,26 @@ TEST_P(Company, RowsChunksAndPrefixHitsChangeNoBit) {
           EXPECT_EQ(engine->stats().prefix_hits_tokens > 0, has_cache && rows > 1);  // prompt 0 has one token
           EXPECT_EQ(engine->stats().blocks_used.value, 0);
         }
+  }
+}
+
+TEST_P(Company, CachesOfEightBitsChangeNoBit) {
+  for (const char* name : {"fp8", "int8"}) {
+    EngineOptions options = options_of(ComputeMode::kAuto);
+    options.cache_format = *memory::embedded_cache_format(name);
+    const auto alone = all_alone(options);
+    for (const int chunk : {16, 100}) {
+      SCOPED_TRACE(::testing::Message() << name << ", chunks of " << chunk);
+      options.max_num_batched_tokens = chunk;
+      options.threads = 3;
+      const auto engine = load_model(model(), options);
+      ASSERT_TRUE(engine);
+      for (int round = 0; round < 2; ++round) {
+        const auto together = run_together(*engine, 8, 6);
+        for (std::size_t i = 0; i < together.size(); ++i) expect_equal(together[i], alone[i]);
+      }
+      EXPECT_GT(engine->stats().prefix_hits_tokens, 0);
+    }
   }
 }
 

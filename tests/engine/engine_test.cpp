@@ -154,7 +154,7 @@ TEST(Engine, APoolMeasuredWithoutWeightsIsTheOneThatIsServed) {
   const auto engine = load_model(plain_model(), small_options(ComputeMode::kAuto));
   ASSERT_TRUE(engine);
   run_alone(*engine, prompt_of(480, 1), greedy(1));
-  const auto report = measure_resident_kv(*spec, ComputeMode::kAuto, 16, Tokens(480));
+  const auto report = measure_resident_kv(*spec, small_options(ComputeMode::kAuto), Tokens(480));
   ASSERT_TRUE(report && report->kinds.size() == 1);
   EXPECT_EQ(report->kinds[0].bytes, engine->resident_kv_bytes());
   EXPECT_FALSE(report->kinds[0].window_tokens);

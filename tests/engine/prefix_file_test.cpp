@@ -156,7 +156,7 @@ TEST_P(PrefixFile, OtherAnglesAreAnotherIdentity) {
   const auto artifact = artifact::open(testing::golden_path("models/" + GetParam()));
   ASSERT_TRUE(artifact);
   const memory::EmbeddedCache cache{.block_size = 16,
-                                    .dtype = DType::kF32,
+                                    .format = DType::kF32,
                                     .groups = {},
                                     .places = {},
                                     .states = {},

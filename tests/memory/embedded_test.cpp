@@ -102,7 +102,7 @@ TEST(Embedded, Float32DoublesTheCache) {
   options.compute = EmbeddedCompute::kFloat32;
   const auto plan = plan_embedded(llama(kTiny), Bytes(1'000'000), options, Bytes(kGiB));
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->cache.dtype, DType::kF32);
+  EXPECT_EQ(plan->cache.format, DType::kF32);
   EXPECT_EQ(plan->cache.bytes_per_token.value, 1024);
 }
 

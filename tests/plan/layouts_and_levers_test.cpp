@@ -90,11 +90,12 @@ TEST(Levers, ThatBringNothingAreLeftOut) {
   auto request = request_for("plimsoll", "24GB");
   request.settings.max_model_len = 8192;
   const Json row = row_of(request);
-  ASSERT_EQ(row["levers"].size(), 2U);
+  ASSERT_EQ(row["levers"].size(), 3U);
   const Json& pool = row["levers"].items()[0];
   EXPECT_EQ(pool["id"], Json("kv_cache_memory_bytes"));
   EXPECT_GT(*pool["kv_tokens_after"].as_integer(), *pool["kv_tokens_before"].as_integer());
   EXPECT_EQ(row["levers"].items()[1]["id"], Json("max_model_len"));
+  EXPECT_EQ(row["levers"].items()[2]["flag"], Json("--kv-cache-dtype int8"));
   EXPECT_NE(row["memory"].items()[1]["why"].as_string()->find("default limit of 4 GiB"), std::string::npos);
   EXPECT_EQ(row["kv_cache_limited_by"], Json("default_limit"));
 }

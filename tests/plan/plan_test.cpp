@@ -247,7 +247,8 @@ TEST(Settings, ThatMakeNoSenseAreRefused) {
     const auto plan = make_plan(request);
     return plan ? ErrorCode::kInternal : plan.error().code;
   };
-  EXPECT_EQ(code([](Settings& s) { s.kv_cache_dtype = "fp8"; }), ErrorCode::kUnsupported);
+  EXPECT_EQ(code([](Settings& s) { s.kv_cache_dtype = "fp8_e5m2"; }), ErrorCode::kUnsupported);
+  EXPECT_EQ(code([](Settings& s) { s.kv_cache_dtype = "x"; }), ErrorCode::kUsage);
   EXPECT_EQ(code([](Settings& s) { s.dtype = "int3"; }), ErrorCode::kUsage);
   EXPECT_EQ(code([](Settings& s) { s.kv_cache_dtype = "x"; }, "any"), ErrorCode::kUsage);
   EXPECT_EQ(code([](Settings&) {}, "any", ""), ErrorCode::kUsage);

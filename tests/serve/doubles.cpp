@@ -72,6 +72,7 @@ engine::MemoryReport ScriptedEngine::memory() const {
   report.weights = Bytes(kGiB);
   report.kv_cache = Bytes(2 * kGiB);
   report.kv_bytes_per_token = Bytes(23040);
+  report.kv_cache_dtype = "int8";
   report.num_blocks = Blocks(100);
   report.block_size = 16;
   report.kv_tokens = Tokens(1600);

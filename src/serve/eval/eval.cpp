@@ -7,7 +7,11 @@ namespace plimsoll::serve {
 
 std::string Variant::name() const {
   std::string name;
-  for (const auto& [key, value] : settings) name += (name.empty() ? "" : " ") + value;
+  for (const auto& [key, value] : settings)
+    if (key == "dtype")
+      name += value;
+    else if (key == "kv_cache_dtype" && value != "auto")
+      name += " KV " + value;
   return name;
 }
 

@@ -23,9 +23,9 @@ namespace plimsoll::serve {
 
 /// One way of computing the model, a row of the table.
 struct Variant {
-  std::vector<std::pair<std::string, std::string>> settings;  // what names it: {"dtype", "auto"}
+  std::vector<std::pair<std::string, std::string>> settings;  // flags without their dashes: {"dtype", "auto"}
   engine::EngineOptions engine;
-  std::string name() const;  // the values, one beside the other
+  std::string name() const;  // the dtype, and what else is not as by default: "auto KV int8"
 };
 
 struct TextTask {
