@@ -142,6 +142,10 @@ Status answer_batch(const Flags& flags, const serve::LoadOptions& load, serve::B
 }
 
 int run_batch(const Flags& flags, serve::LoadOptions& load) {
+  std::error_code none;
+  if (std::filesystem::equivalent(flags.batch_file, flags.common.output, none))
+    return report_error(flags.common, Error{ErrorCode::kUsage, "requests and answers are one file",
+                                            flags.common.output, "name another file for the answers"});
   auto text = read_batch_file(flags.batch_file);
   if (!text) return report_error(flags.common, text.error());
   auto batch = serve::Batch::open(std::move(*text), flags.common.output);

@@ -110,6 +110,10 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
   PLIMSOLL_TRY(const memory::Workspace workspace, memory::embedded_workspace(spec, sizes));
   RopeTables ropes;
   PLIMSOLL_TRY(ropes.all, make_rope_table(spec.rope, plan.max_model_len.value, weights.rope_frequencies));
+  if (spec.rope.kind == model::RopeKind::kLongrope &&
+      plan.max_model_len.value > spec.rope.original_context_tokens) {
+    PLIMSOLL_TRY(ropes.within, make_rope_table(spec.rope, spec.rope.original_context_tokens, {}));
+  }
   if (spec.window_rope) {
     PLIMSOLL_TRY(ropes.windows, make_rope_table(*spec.window_rope, plan.max_model_len.value, {}));
   }

@@ -99,7 +99,8 @@ void Graph::embed(std::span<const Row> rows) {
     }
     if (!weights_.embedding_norm.weight.empty()) normalize(weights_.embedding_norm, out, out);
     float* angles = angles_.data() + static_cast<std::int64_t>(r) * angle_stride_;
-    rope_angles(ropes_.all, rows[r].position, angles, angles + spec_.rope.rotary_dim / 2);
+    rope_angles(rows[r].stays_within ? *ropes_.within : ropes_.all, rows[r].position, angles,
+                angles + spec_.rope.rotary_dim / 2);
     if (!ropes_.windows) continue;
     angles += spec_.rope.rotary_dim;
     rope_angles(*ropes_.windows, rows[r].position, angles, angles + spec_.window_rope->rotary_dim / 2);

@@ -24,6 +24,7 @@ namespace plimsoll::engine {
 struct Row {
   std::int32_t token = 0;
   std::int64_t position = 0;
+  bool stays_within = false;                              // turns by RopeTables::within
   std::span<const std::span<const std::int32_t>> tables;  // [groups]: the sequence's block tables
 };
 

@@ -125,6 +125,10 @@ Result<RequestId> PagedEngine::add(Submission submission) {
   scheduled.priority = submission.priority;
   scheduled.user = std::move(submission.user);
   scheduled.cache_salt = std::move(submission.cache_salt);
+  sequence.stays_within =
+      graph_.ropes().within && scheduled.final_tokens.value <= spec_.rope.original_context_tokens;
+  if (sequence.stays_within)
+    scheduled.adapter = "short factors";  // its keys turn otherwise than those of others
   scheduled.reads_prefixes = !sequence.wants_prompt_rows();
   PLIMSOLL_TRY_VOID(scheduler_.add(std::move(scheduled)));
 
@@ -158,13 +162,14 @@ void PagedEngine::collect_rows() {
   std::size_t at = 0;
   for (const auto& work : step_.work) {
     const auto tokens = scheduler_.tokens(work.sequence);
+    const bool stays_within = sequences_.at(work.sequence).stays_within;
     const std::span<std::span<const schedule::BlockId>> tables(&tables_[at], num_groups);
     for (std::size_t group = 0; group < num_groups; ++group)
       tables[group] = scheduler_.blocks(work.sequence, static_cast<int>(group));
     at += num_groups;
     for (std::int64_t i = 0; i < work.num_tokens; ++i) {
       const std::int64_t position = work.first_position + i;
-      rows_.push_back({tokens[static_cast<std::size_t>(position)], position, tables});
+      rows_.push_back({tokens[static_cast<std::size_t>(position)], position, stays_within, tables});
     }
   }
 }
@@ -250,8 +255,10 @@ Status PagedEngine::fork(schedule::SequenceId from, RequestId id, TokenId token)
   PLIMSOLL_TRY_VOID(
       scheduler_.fork(from, next_sequence_, token, Tokens(prompt_tokens + request.params.max_tokens)));
   request.sequence = next_sequence_++;
-  sequences_.emplace(request.sequence,
-                     Sequence{.requests = {id}, .prompt_tokens = prompt_tokens, .has_begun = true});
+  sequences_.emplace(request.sequence, Sequence{.requests = {id},
+                                                .prompt_tokens = prompt_tokens,
+                                                .stays_within = sequences_.at(from).stays_within,
+                                                .has_begun = true});
   return {};
 }
 
@@ -285,7 +292,10 @@ void PagedEngine::choose_for(schedule::SequenceId id, std::span<const float> log
   }
   scheduler_.append(id, *appended);
   if (sequence.has_begun) return;
-  sequence = Sequence{.requests = {heir}, .prompt_tokens = sequence.prompt_tokens, .has_begun = true};
+  sequence = Sequence{.requests = {heir},
+                      .prompt_tokens = sequence.prompt_tokens,
+                      .stays_within = sequence.stays_within,
+                      .has_begun = true};
 }
 
 void PagedEngine::choose_tokens(std::vector<Output>& outputs) {

@@ -57,7 +57,8 @@ class PagedEngine final : public Engine {
   struct Sequence {
     std::vector<RequestId> requests;  // until the first tokens are chosen, all choices; then one
     std::int64_t prompt_tokens = 0;
-    bool has_begun = false;  // first tokens, prompt logits and logprobs were handed out
+    bool stays_within = false;  // Row::stays_within
+    bool has_begun = false;     // first tokens, prompt logits and logprobs were handed out
     std::vector<std::vector<float>> prompt_logits = {};             // [prompt tokens][vocab], when asked
     std::vector<std::optional<TokenLogprob>> prompt_logprobs = {};  // [prompt tokens], when asked
     std::optional<int> num_prompt_logprobs = {};                    // the most that a choice asked for

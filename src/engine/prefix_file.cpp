@@ -195,7 +195,8 @@ std::string prefix_identity(const artifact::Artifact& artifact, const RopeTables
   add_text(digest, fmt::format("{} {} {} {} {}", kArithmetic, kernels::to_string(kernels::select().isa),
                                to_string(cache.format), cache.block_size, cache.bytes_per_block.value));
   // The longest request may choose among factors, so the config does not tell them.
-  for (const RopeTable* rope : {&ropes.all, ropes.windows ? &*ropes.windows : &ropes.all}) {
+  for (const RopeTable* rope : {&ropes.all, ropes.windows ? &*ropes.windows : &ropes.all,
+                                ropes.within ? &*ropes.within : &ropes.all}) {
     digest.add(std::as_bytes(std::span(rope->inverse_frequencies)));
     digest.add(bytes_of(rope->attention_factor));
   }

@@ -63,7 +63,7 @@ void scale_yarn(const RopeSpec& rope, std::vector<double>& frequencies) {
   }
 }
 
-// Divides by the short or the long list; the whole deployment takes one of them, as serving engines do.
+// Divides by the short list, or by the long one for requests that may grow beyond the original context.
 float scale_longrope(const RopeSpec& rope, std::int64_t max_model_len, std::vector<double>& frequencies) {
   const bool is_long = max_model_len > rope.original_context_tokens;
   const auto& factors = is_long ? rope.long_factors : rope.short_factors;

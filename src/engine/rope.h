@@ -17,9 +17,11 @@ struct RopeTable {
   float attention_factor = 1.0F;           // multiplies cosines and sines
 };
 
-/// The ropes of a model: layers with a window may turn by another.
+/// The ropes of a model: layers with a window may turn by another, and under longrope requests that stay
+/// within the original context by its short factors.
 struct RopeTables {
   RopeTable all;
+  std::optional<RopeTable> within;
   std::optional<RopeTable> windows;
 };
 

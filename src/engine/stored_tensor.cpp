@@ -35,7 +35,7 @@ Result<std::optional<StoredTensor>> load_tensor(const artifact::Artifact& artifa
                             fmt::join(weight.shape, ", ")),
                 artifact.root(), "get the complete model; `plimsoll inspect` lists what is missing");
   }
-  const bool is_number = tensor->shape.empty() && weight.elements() == 1;  // as good as a list of one
+  const bool is_number = tensor->shape.empty() && weight.shape == std::vector<std::int64_t>{1};
   if (tensor->shape != weight.shape && !is_number)
     return fail(ErrorCode::kMalformed,
                 fmt::format("tensor {} has shape [{}], the config calls for [{}]", name,

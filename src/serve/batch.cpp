@@ -139,6 +139,22 @@ tl::expected<http::Request, Json> read_line(std::string_view text, std::int64_t 
   return request;
 }
 
+/// How every line of answers begins.
+constexpr std::string_view kAnswerStart = R"({"id":"batch_req_)";
+
+// What stands behind the last whole line may be cut off only if it is the beginning of an answer.
+Status check_tail(const std::string& output, std::uintmax_t begin, std::int64_t number) {
+  std::ifstream in(output, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(begin));
+  std::string tail(kAnswerStart.size(), '\0');
+  in.read(tail.data(), static_cast<std::streamsize>(tail.size()));
+  tail.resize(static_cast<std::size_t>(in.gcount()));
+  if (kAnswerStart.starts_with(tail)) return {};
+  return fail(ErrorCode::kMalformed,
+              "the file for the answers ends in something that is no answer of a batch",
+              fmt::format("{}: line {}", output, number), "name another file, or remove the line");
+}
+
 }  // namespace
 
 Result<Batch> Batch::open(std::string requests, const std::string& output) {
@@ -194,6 +210,7 @@ Status Batch::note_answers(const std::string& output) {
   }
   in.close();
   if (std::filesystem::file_size(output, problem) > whole_bytes) {
+    PLIMSOLL_TRY_VOID(check_tail(output, whole_bytes, number + 1));
     std::filesystem::resize_file(output, whole_bytes, problem);
     if (problem)
       return fail(ErrorCode::kUsage,

@@ -31,18 +31,18 @@ struct BatchOptions {
 
 class Batch {
  public:
-  /// Splits the requests, and takes note of the answers that `output` holds (empty: of none). A last line of
-  /// `output` that is not whole is cut off.
-  /// Errors: kMalformed when two requests have one custom_id, or a line of `output` is no answer; kUsage when
-  ///         `output` cannot be cut.
+  /// Splits the requests, and takes note of the answers that `output` holds (empty: of none). A last answer
+  /// of `output` that is not whole is cut off. Errors: kMalformed when two requests have one custom_id, or a
+  /// line of `output` is no answer and no
+  ///         beginning of one; kUsage when `output` cannot be cut.
   static Result<Batch> open(std::string requests, const std::string& output);
 
   bool is_done() const { return open_.empty(); }
   const BatchCounts& counts() const { return counts_; }
 
   /// Answers what is open, a line of `out` for each as soon as it is there. A request that is refused or
-  /// fails has a line as well, and the work goes on. Errors: kUsage when the answers cannot be written;
-  /// kInternal when the engine failed as a whole. What was
+  /// fails has a line as well, and the work goes on.
+  /// Errors: kUsage when the answers cannot be written; kInternal when the engine failed as a whole. What was
   ///         written until then stays, the rest is open.
   Status run(LoadedModel& model, std::ostream& out, const BatchOptions& options);
 

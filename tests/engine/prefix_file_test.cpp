@@ -163,7 +163,7 @@ TEST_P(PrefixFile, OtherAnglesAreAnotherIdentity) {
                                     .state_bytes = {},
                                     .bytes_per_token = Bytes(1),
                                     .bytes_per_block = Bytes(16)};
-  RopeTables ropes{{{1.0F, 0.5F}, 1.0F}, {}};
+  RopeTables ropes{{{1.0F, 0.5F}, 1.0F}, {}, {}};
   const std::string first = prefix_identity(**artifact, ropes, cache);
   EXPECT_EQ(prefix_identity(**artifact, ropes, cache), first);
   ropes.all.attention_factor = 1.1F;

@@ -63,7 +63,10 @@ TEST_P(ResidentKvOfModel, IsWhatMemorySaysAndWhatTheReferenceHeld) {
   const Expected expected = by_formula(*spec);
   EXPECT_EQ(expected.per_token_at_200, 4 * *(*held)["kv"]["elements_per_token_at_200"].as_integer());
 
-  const auto report = measure_resident_kv(*spec, {.mode = ComputeMode::kFloat32}, Tokens(kTokens));
+  EngineOptions options;
+  options.mode = ComputeMode::kFloat32;
+  options.block_size = 16;
+  const auto report = measure_resident_kv(*spec, options, Tokens(kTokens));
   ASSERT_TRUE(report) << report.error().describe();
   std::int64_t full = 0, windows = 0, states = 0;
   for (const ResidentKv& kind : report->kinds)

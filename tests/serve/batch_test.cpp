@@ -109,6 +109,24 @@ TEST(Batch, TwoRequestsOfOneCustomIdAreRefusedBeforeAnythingIsDone) {
   EXPECT_EQ(batch.error().where, "lines 1 and 3");
 }
 
+// Without a newline at its end, what is no beginning of an answer stays.
+TEST(Batch, AFileThatEndsInSomethingElseIsLeftAsItIs) {
+  const testing::MadeFolder folder;
+  const std::string path = (folder.path() / "thesis.txt").string();
+  for (const char* text : {"my thesis", "{\"id\":1}", "{\"id\":\"batch_reg"}) {
+    std::ofstream(path, std::ios::binary) << text;
+    const auto batch = Batch::open(request("a", R"("prompt":[5],"max_tokens":1)"), path);
+    ASSERT_FALSE(batch) << text;
+    EXPECT_EQ(batch.error().code, ErrorCode::kMalformed);
+    EXPECT_EQ(*read_file(path), text);
+  }
+  for (const char* text : {"{", "{\"id\":\"batch_req_77\",\"custom"}) {
+    std::ofstream(path, std::ios::binary) << text;
+    EXPECT_TRUE(Batch::open(request("a", R"("prompt":[5],"max_tokens":1)"), path)) << text;
+    EXPECT_EQ(*read_file(path), "");
+  }
+}
+
 TEST(Batch, AFileThatHoldsSomethingElseIsNotAddedTo) {
   const testing::MadeFolder folder;
   folder.put("answers.jsonl", "{\"custom_id\":\"a\"}\nnotes\n");

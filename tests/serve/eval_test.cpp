@@ -275,6 +275,10 @@ TEST(Eval, WhatMakesNoSenseIsRefused) {
   wide.text->ctx_size = 16;
   wide.text->stride = 17;
   EXPECT_EQ(evaluate(wide).error().where, "--stride");
+  EvalOptions narrow = over_ids("llama_plain", made_ids(40), {variant("auto")});
+  narrow.text->rule = WindowRule::kLlamaCpp;
+  narrow.text->ctx_size = 2;
+  EXPECT_EQ(evaluate(narrow).error().where, "--max-model-len");
   EvalOptions text = over_ids("llama_plain", {}, {variant("auto")});
   text.text->ids.reset();
   EXPECT_EQ(evaluate(text).error().message, "the model has no tokenizer");

@@ -44,6 +44,11 @@ class PasskeyRun {
       return leave_empty(variant, length, "EVAL_PASSKEY_SHORT",
                          fmt::format("question and pass key do not fit {} tokens", length),
                          "choose a greater length");
+    const std::int64_t context = subject_.spec.context_tokens();
+    if (context > 0 && length > context)
+      return leave_empty(variant, length, "EVAL_BEYOND_CONTEXT",
+                         fmt::format("{} tokens are more than the model's context of {}", length, context),
+                         "choose a smaller length");
     options_.on_progress(fmt::format("pass key, {}, {} tokens", variant.name(), length));
     engine::EngineOptions engine = variant.engine;
     engine.max_num_seqs = 1;
@@ -122,13 +127,6 @@ Result<PasskeyReport> evaluate_passkey(const Subject& subject, const EvalOptions
   if (report.lengths.empty())
     return fail(ErrorCode::kUsage, "the model states no length of its context", "--passkey-lengths",
                 "say which lengths to try");
-  const std::int64_t context = subject.spec.context_tokens();
-  const std::int64_t longest = std::ranges::max(report.lengths);
-  if (context > 0 && longest > context)
-    findings.push_back(eval_finding(
-        "EVAL_BEYOND_CONTEXT", FindingLevel::kWarning, fmt::format("pass key, {} tokens", longest),
-        fmt::format("{} tokens are more than the model's context of {}", longest, context),
-        "expect little beyond the context"));
   PasskeyRun run(subject, options, report, findings);
   for (const Variant& variant : options.variants)
     for (const std::int64_t length : report.lengths) PLIMSOLL_TRY_VOID(run.run(variant, length));

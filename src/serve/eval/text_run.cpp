@@ -99,15 +99,20 @@ struct Tokens {
   std::vector<std::int64_t> bytes;  // of the text, that each id adds; empty when that is not known
 };
 
+Status check_ids(std::span<const TokenId> ids, const Subject& subject, const std::string& where) {
+  for (const TokenId id : ids)
+    if (id < 0 || id >= subject.spec.vocab_size)
+      return fail(ErrorCode::kUsage,
+                  fmt::format("token id {} is outside the vocabulary of {}", id, subject.spec.vocab_size),
+                  where, "check the tokenizer that the ids come from");
+  return {};
+}
+
 Result<Tokens> read_tokens(const Subject& subject, const TextTask& task) {
   Tokens tokens;
   if (task.ids) {
     tokens.ids = *task.ids;
-    for (const TokenId id : tokens.ids)
-      if (id < 0 || id >= subject.spec.vocab_size)
-        return fail(ErrorCode::kUsage,
-                    fmt::format("token id {} is outside the vocabulary of {}", id, subject.spec.vocab_size),
-                    task.path, "check the tokenizer that the ids come from");
+    PLIMSOLL_TRY_VOID(check_ids(tokens.ids, subject, task.path));
     return tokens;
   }
   if (!subject.tokenizer)
@@ -121,6 +126,7 @@ Result<Tokens> read_tokens(const Subject& subject, const TextTask& task) {
     covered = end;
   }
   tokens.ids = std::move(encoding.ids);
+  PLIMSOLL_TRY_VOID(check_ids(tokens.ids, subject, task.path));
   return tokens;
 }
 
@@ -129,9 +135,11 @@ Status settle_sizes(const Subject& subject, const TextTask& task, TextReport& re
   report.ctx_size =
       task.ctx_size.value_or(context > 0 ? std::min(kDefaultCtxSize, context) : kDefaultCtxSize);
   report.stride = task.stride.value_or(std::max<std::int64_t>(report.ctx_size / 2, 1));
-  if (report.ctx_size < 2)
-    return fail(ErrorCode::kUsage, "a window of fewer than 2 tokens predicts nothing", "--max-model-len",
-                "choose 2 or more");
+  const std::int64_t least = task.rule == WindowRule::kLlamaCpp ? 3 : 2;  // of which the last is scored
+  if (report.ctx_size < least)
+    return fail(ErrorCode::kUsage,
+                fmt::format("in windows of fewer than {} tokens nothing is predicted", least),
+                "--max-model-len", fmt::format("choose {} or more", least));
   if (report.stride < 1 || report.stride > report.ctx_size)
     return fail(
         ErrorCode::kUsage,
@@ -217,7 +225,7 @@ class WindowRun {
   std::vector<RowScore> found_;
 };
 
-void add_text_findings(const TextReport& report, const Subject& subject, Findings& findings) {
+void add_text_findings(const TextReport& report, Findings& findings) {
   if (report.windows == 0)
     findings.push_back(
         eval_finding("EVAL_TEXT_SHORT", FindingLevel::kWarning, report.path,
@@ -229,13 +237,6 @@ void add_text_findings(const TextReport& report, const Subject& subject, Finding
     findings.push_back(eval_finding("EVAL_BYTES_UNKNOWN", FindingLevel::kInfo, report.path,
                                     "bits per byte are not known of a text given as token ids",
                                     "give the text itself"));
-  const std::int64_t context = subject.spec.context_tokens();
-  if (context > 0 && report.ctx_size > context)
-    findings.push_back(
-        eval_finding("EVAL_BEYOND_CONTEXT", FindingLevel::kWarning, report.path,
-                     fmt::format("windows of {} tokens are longer than the model's context of {}",
-                                 report.ctx_size, context),
-                     "choose a smaller --max-model-len"));
   for (const TextRow& row : report.rows)
     if (report.windows > 0 && !row.has_figures)
       findings.push_back(eval_finding("EVAL_NOT_FINITE", FindingLevel::kError, row.variant,
@@ -293,9 +294,9 @@ Result<TextReport> evaluate_text(const Subject& subject, const EvalOptions& opti
                                                 tokens.bytes.begin() + window.end, std::int64_t{0});
     }
     PLIMSOLL_TRY_VOID(measure_speed(field, tokens.ids, report));
-    for (TextRow& row : report.rows) row.has_figures = row.scores.is_finite();
+    for (TextRow& row : report.rows) row.has_figures = report.scored_tokens > 0 && row.scores.is_finite();
   }
-  add_text_findings(report, subject, findings);
+  add_text_findings(report, findings);
   return report;
 }
 
