@@ -169,8 +169,8 @@ TEST_P(EvalGolden, PerplexityIsThatOfTheReferenceLogits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, EvalGolden,
-                         ::testing::ValuesIn(testing::present("models",
-                                                              {"llama_f32", "qwen3", "gemma2", "mistral"})));
+                         ::testing::ValuesIn(testing::present("models", {"llama_f32", "qwen3", "gemma2",
+                                                                         "qwen2_sliding"})));
 
 TEST(Eval, Float32AgainstItselfIsNoDistanceAtAll) {
   // Two engines: another name is another row.
