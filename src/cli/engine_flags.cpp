@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 
 #include "facts/catalogue.h"
-#include "memory/memory.h"
 
 namespace plimsoll::cli {
 
@@ -15,6 +14,13 @@ Result<std::optional<std::int64_t>> size_flag(const std::string& text, const cha
     return fail(ErrorCode::kUsage, "`" + text + "` is no count or size from 1 to " + std::to_string(high),
                 flag, "give a plain integer, 32k, 500MB or 22.05GiB");
   return size;
+}
+
+Result<std::optional<memory::WeightFormat>> quantization_flag(const std::string& text) {
+  const auto format = memory::parse_weight_format(text);
+  if (format || text.empty()) return format;
+  return fail(ErrorCode::kUsage, "\"" + text.substr(0, 60) + "\" is no format that weights are counted in",
+              "--quantization", "fp8, int8 or int4");
 }
 
 void add_size_flags(CLI::App& verb, EngineFlags& flags) {
@@ -40,6 +46,8 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("--kv-cache-dtype", flags.kv_cache_dtype,
                   "keys and values in bfloat16, float32, fp8 or int8; auto: bfloat16, or float32 as --dtype")
       ->capture_default_str();
+  verb.add_option("--quantization", flags.quantization,
+                  "round the weights of linear layers to int8 or int4 while they are loaded");
   verb.add_option("--max-model-len", flags.max_model_len, "longest prompt and answer together, in tokens");
   add_size_flags(verb, flags);
   verb.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", flags.enable_prefix_caching,
@@ -55,6 +63,15 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("--chat-template", flags.chat_template, "file that replaces the model's chat template");
 }
 
+LoadProgress::LoadProgress(const CommonFlags& common, serve::LoadOptions& load)
+    : line_(common.quiet), load_(load) {
+  load_.engine.on_progress = [this](std::string_view text) { line_.show(text); };
+}
+
+LoadProgress::~LoadProgress() {
+  load_.engine.on_progress = engine::EngineOptions().on_progress;
+}
+
 Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::string& model,
                                         const CommonFlags& common) {
   serve::LoadOptions options;
@@ -66,6 +83,7 @@ Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::str
   auto& engine = options.engine;
   engine.mode = flags.dtype == "float32" ? engine::ComputeMode::kFloat32 : engine::ComputeMode::kAuto;
   PLIMSOLL_TRY(engine.cache_format, memory::embedded_cache_format(flags.kv_cache_dtype));
+  PLIMSOLL_TRY(engine.quantization, quantization_flag(flags.quantization));
   engine.batching = flags.batching == "static" ? engine::Batching::kStatic : engine::Batching::kContinuous;
   engine.threads = flags.threads;
   engine.memory_utilization = flags.memory_utilization;

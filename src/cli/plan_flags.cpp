@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/engine_flags.h"
 #include "cli/model_argument.h"
 
 namespace plimsoll::cli {
@@ -102,13 +103,7 @@ Result<plan::Settings> plan_settings(const PlanFlags& flags) {
   settings.memory_utilization = flags.utilization;
   PLIMSOLL_TRY_VOID(add_vllm_settings(flags.vllm, settings));
   PLIMSOLL_TRY(settings.llama_cpp, llama_cpp_settings(flags.llama_cpp));
-  if (!flags.quantization.empty()) {
-    settings.quantization = memory::parse_weight_format(flags.quantization);
-    if (!settings.quantization)
-      return fail(ErrorCode::kUsage,
-                  "\"" + flags.quantization + "\" is no format that weights are counted in", "--quantization",
-                  "fp8, int8 or int4");
-  }
+  PLIMSOLL_TRY(settings.quantization, quantization_flag(flags.quantization));
   return settings;
 }
 

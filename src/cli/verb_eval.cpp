@@ -15,13 +15,14 @@ namespace plimsoll::cli {
 namespace {
 
 constexpr const char* kReferenceDtype = "float32";
-constexpr const char* kAsDtype = "auto";  // the cache as --dtype has it
+constexpr const char* kAsDtype = "auto";   // the cache as --dtype has it
+constexpr const char* kAsStored = "none";  // the weights
 
 struct Flags {
   CommonFlags common;
   EngineFlags engine;
   std::string model;
-  std::vector<std::string> dtypes, cache_dtypes;
+  std::vector<std::string> dtypes, cache_dtypes, quantizations;
   std::string text_file, ids_file;
   bool wants_kl = false;
   std::string windows = "strided";
@@ -32,13 +33,16 @@ struct Flags {
 
 /// One row of the table: what differs from row to row is set here.
 Result<serve::Variant> variant_of(const Flags& flags, const std::string& dtype,
-                                  const std::string& cache_dtype = kAsDtype) {
+                                  const std::string& cache_dtype = kAsDtype,
+                                  const std::string& quantization = kAsStored) {
   EngineFlags engine = flags.engine;
   engine.dtype = dtype;
   engine.kv_cache_dtype = cache_dtype;
+  if (quantization != kAsStored) engine.quantization = quantization;
   PLIMSOLL_TRY(const serve::LoadOptions load, load_options(engine, flags.model, flags.common));
-  return serve::Variant{.settings = {{"dtype", dtype}, {"kv_cache_dtype", cache_dtype}},
-                        .engine = load.engine};
+  return serve::Variant{
+      .settings = {{"dtype", dtype}, {"kv_cache_dtype", cache_dtype}, {"quantization", quantization}},
+      .engine = load.engine};
 }
 
 /// A row for each --dtype; then, beside the last of them, one for each further change alone.
@@ -53,6 +57,10 @@ Result<std::vector<serve::Variant>> variants_of(const Flags& flags) {
   }
   for (const std::string& cache_dtype : flags.cache_dtypes) {
     PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtypes.back(), cache_dtype));
+    variants.push_back(std::move(variant));
+  }
+  for (const std::string& quantization : flags.quantizations) {
+    PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtypes.back(), kAsDtype, quantization));
     variants.push_back(std::move(variant));
   }
   return variants;
@@ -171,16 +179,21 @@ Verb add_eval(CLI::App& app) {
   verb->add_option("--kv-cache-dtype", flags->cache_dtypes,
                    "further rows, with keys and values as fp8, int8, bfloat16 or float32")
       ->delimiter(',');
+  verb->add_option("--quantization", flags->quantizations,
+                   "further rows, with weights rounded to int8 or int4 while they are loaded")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"int8", "int4"}));
   add_text_flags(*verb, *flags);
   add_passkey_flags(*verb, *flags);
   add_size_flags(*verb, flags->engine);
   add_common_flags(*verb, flags->common);
   verb->footer(
-      std::string("Examples:\n"
-                  "  plimsoll eval ./model --perplexity text.txt --kl\n"
-                  "  plimsoll eval ./model --perplexity text.txt --kl --kv-cache-dtype fp8,int8\n"
-                  "  plimsoll eval ./model --perplexity text.txt --windows llama.cpp --ctx-size 512\n"
-                  "  plimsoll eval ./model --passkey --passkey-lengths 2048,8192 --format json") +
+      std::string(
+          "Examples:\n"
+          "  plimsoll eval ./model --perplexity text.txt --kl\n"
+          "  plimsoll eval ./model --perplexity text.txt --kl --kv-cache-dtype fp8,int8 --quantization int4\n"
+          "  plimsoll eval ./model --perplexity text.txt --windows llama.cpp --ctx-size 512\n"
+          "  plimsoll eval ./model --passkey --passkey-lengths 2048,8192 --format json") +
       kModelEnvironment);
   return make_verb(verb, flags, run);
 }

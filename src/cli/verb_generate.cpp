@@ -120,11 +120,13 @@ Result<std::string> read_batch_file(const std::string& path) {
 }
 
 /// Answers what is open of the batch; nothing is loaded when that is nothing.
-Status answer_batch(const Flags& flags, const serve::LoadOptions& load, serve::Batch& batch) {
+Status answer_batch(const Flags& flags, serve::LoadOptions& load, serve::Batch& batch) {
   if (batch.is_done()) return {};
   std::ofstream file;
   PLIMSOLL_TRY(std::ostream* const out, open_answers(flags, file, std::ios::app));
+  auto progress = std::make_unique<LoadProgress>(flags.common, load);
   PLIMSOLL_TRY(serve::LoadedModel model, serve::load_model(load));
+  progress.reset();
   report::ProgressLine line(flags.common.quiet);
   const auto begin = std::chrono::steady_clock::now();
   serve::BatchOptions options;
@@ -179,7 +181,9 @@ int run(Flags& flags) {
   if (!load) return report_error(flags.common, load.error());
   if (!flags.batch_file.empty()) return run_batch(flags, *load);
   if (flags.engine.max_num_seqs.empty()) load->engine.max_num_seqs = flags.batch;
+  auto progress = std::make_unique<LoadProgress>(flags.common, *load);
   auto offline = serve::Offline::load(*load);
+  progress.reset();
   if (!offline) return report_error(flags.common, offline.error());
   const int status = flags.is_jsonl ? run_lines(flags, **offline) : run_one(flags, **offline);
   if (const Status saved = (*offline)->model().engine->save_prefix_cache(); !saved)

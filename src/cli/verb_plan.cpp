@@ -27,6 +27,9 @@ Result<plan::Model> model_of(const std::string& text, const CommonFlags& common)
   model.title = !model.spec.name.empty() ? model.spec.name : known ? std::string(known->title) : text;
   for (const Finding& finding : artifact->findings()) log_info(finding.id + ": " + finding.message);
   model.stored_weights = memory::stored_weights_bytes(*artifact, model.spec);
+  if (model.stored_weights)
+    for (const auto format : {memory::WeightFormat::kInt8, memory::WeightFormat::kInt4})
+      model.loaded_weights.emplace(format, memory::loaded_weights_bytes(artifact.get(), model.spec, format));
   if (artifact->form() == artifact::Form::kGguf)
     model.gguf_weights = memory::llama_cpp_weights(*artifact, model.spec);
   else

@@ -79,7 +79,9 @@ int run(Flags& flags) {
     options.max_body_bytes = *size;
   }
   const sigset_t signals = block_stop_signals();
+  auto progress = std::make_unique<LoadProgress>(flags.common, options.load);
   auto app = serve::App::start(options);
+  progress.reset();
   if (!app) return report_error(flags.common, app.error());
   for (const std::string& line : (*app)->startup_lines()) std::cerr << printable(line) << "\n";
   std::cerr << "Listening on " << (*app)->url() << std::endl;

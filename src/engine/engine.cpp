@@ -8,8 +8,10 @@
 #include "base/division.h"
 #include "base/machine.h"
 #include "engine/kv_pool.h"
+#include "engine/load_quantization.h"
 #include "engine/paged_engine.h"
 #include "memory/embedded.h"
+#include "memory/load_quantization.h"
 #include "schedule/cache_group.h"
 
 namespace plimsoll::engine {
@@ -47,6 +49,13 @@ memory::EmbeddedOptions memory_options(const EngineOptions& options) {
   result.max_num_batched_tokens = options.max_num_batched_tokens;
   result.memory_utilization = options.memory_utilization;
   return result;
+}
+
+/// By the headers alone.
+Result<Bytes> planned_weights(const artifact::Artifact& artifact, const model::ModelSpec& spec,
+                              const EngineOptions& options) {
+  if (options.quantization) return memory::loaded_weights_bytes(&artifact, spec, *options.quantization);
+  return memory::stored_weights_bytes(artifact, spec).value_or(Bytes(0));
 }
 
 bool fills_whole_blocks(const memory::EmbeddedCache& cache, std::int64_t length, int block_size) {
@@ -101,11 +110,17 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
   const Machine machine = read_machine();
   EngineOptions options = asked;
   if (options.threads <= 0) options.threads = machine.num_cpus;
-  // Maps and checks tensors; their bytes are read when they are first multiplied with.
-  PLIMSOLL_TRY(ModelWeights weights, load_weights(*artifact, spec));
   memory::EmbeddedOptions sizes = memory_options(options);
+  PLIMSOLL_TRY(const Bytes weight_bytes, planned_weights(*artifact, spec, options));
   PLIMSOLL_TRY(const memory::EmbeddedPlan plan,
-               memory::plan_embedded(spec, weights.stored, sizes, machine.memory_available));
+               memory::plan_embedded(spec, weight_bytes, sizes, machine.memory_available));
+  // Maps and checks tensors; matrices are read when they are first multiplied with.
+  PLIMSOLL_TRY(ModelWeights weights, load_weights(*artifact, spec));
+  if (options.quantization) {
+    PLIMSOLL_TRY(const DType block, memory::block_at_load(*options.quantization));
+    ThreadPool team(options.threads);
+    PLIMSOLL_TRY_VOID(quantize_at_load(*artifact, block, team, options.on_progress, weights));
+  }
   sizes.max_model_len = plan.max_model_len.value;
   PLIMSOLL_TRY(const memory::Workspace workspace, memory::embedded_workspace(spec, sizes));
   RopeTables ropes;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "artifact/artifact.h"
@@ -18,6 +19,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "memory/cache_format.h"
+#include "memory/weights.h"
 #include "model/model.h"
 #include "schedule/schedule.h"
 
@@ -34,18 +36,20 @@ enum class Batching { kContinuous, kStatic };
 
 struct EngineOptions {
   ComputeMode mode = ComputeMode::kAuto;
-  std::optional<memory::CacheFormat> cache_format;  // of keys, values and latents; default: as the mode says
-  int threads = 0;                                  // 0: one per core
-  int block_size = 16;                              // tokens per KV block
-  std::optional<std::int64_t> max_model_len;        // default: the model's context
-  std::optional<Bytes> kv_cache_bytes;              // default: from free memory, see memory room
-  std::optional<std::int64_t> num_blocks;           // overrides kv_cache_bytes
+  std::optional<memory::CacheFormat> cache_format;   // of keys, values and latents; default: as the mode says
+  std::optional<memory::WeightFormat> quantization;  // of linear layers at load: int8 or int4
+  int threads = 0;                                   // 0: one per core
+  int block_size = 16;                               // tokens per KV block
+  std::optional<std::int64_t> max_model_len;         // default: the model's context
+  std::optional<Bytes> kv_cache_bytes;               // default: from free memory, see memory room
+  std::optional<std::int64_t> num_blocks;            // overrides kv_cache_bytes
   int max_num_seqs = 64;
   int max_num_batched_tokens = 512;
   std::optional<double> memory_utilization;  // share of the available memory for all of it; default 0.92
   bool enable_prefix_caching = true;
   std::string prefix_cache_dir;  // folder in which the prefix cache outlives the process; empty: it does not
   Batching batching = Batching::kContinuous;
+  std::function<void(std::string_view)> on_progress = [](std::string_view) {};  // of a long load
 };
 
 struct SamplingParams {
@@ -145,8 +149,9 @@ Result<ResidentKvReport> measure_resident_kv(const model::ModelSpec& spec, const
 
 class Engine {
  public:
-  /// Loads weights and lays out the pool. Nothing is read of a model that does not fit.
-  /// Errors: kUnsupported (stored type or architecture the engine lacks), kMalformed (tensor missing or
+  /// Loads weights and lays out the pool. Of a model that does not fit nothing but headers is read.
+  /// Errors: kUsage (a model stored quantized that is to be quantized), kUnsupported (stored type or
+  ///         architecture the engine lacks), kMalformed (tensor missing or
   /// misshaped),
   ///         kNo (weights do not fit memory, pool holds less than one request of max_model_len; names the
   ///         longest that fits).

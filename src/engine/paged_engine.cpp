@@ -38,7 +38,9 @@ PagedEngine::PagedEngine(Parts parts)
   tables_.reserve(static_cast<std::size_t>(parts.options.max_num_seqs) * plan_.cache.groups.size());
   if (!parts.options.enable_prefix_caching || parts.options.prefix_cache_dir.empty()) return;
   prefix_folder_ = parts.options.prefix_cache_dir;
-  prefix_identity_ = prefix_identity(*artifact_, graph_.ropes(), plan_.cache);
+  const auto& quantization = parts.options.quantization;
+  prefix_identity_ = prefix_identity(*artifact_, graph_.ropes(), plan_.cache,
+                                     quantization ? memory::to_string(*quantization) : "");
   load_prefix_cache(parts.options);
 }
 

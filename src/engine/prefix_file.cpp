@@ -190,10 +190,11 @@ tl::unexpected<Error> damaged(const std::string& path, std::string_view what) {
 }  // namespace
 
 std::string prefix_identity(const artifact::Artifact& artifact, const RopeTables& ropes,
-                            const memory::EmbeddedCache& cache) {
+                            const memory::EmbeddedCache& cache, std::string_view quantization) {
   Digest digest(DigestKind::kSha256);
   add_text(digest, fmt::format("{} {} {} {} {}", kArithmetic, kernels::to_string(kernels::select().isa),
                                to_string(cache.format), cache.block_size, cache.bytes_per_block.value));
+  add_text(digest, quantization);
   // The longest request may choose among factors, so the config does not tell them.
   for (const RopeTable* rope : {&ropes.all, ropes.windows ? &*ropes.windows : &ropes.all,
                                 ropes.within ? &*ropes.within : &ropes.all}) {

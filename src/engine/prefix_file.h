@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "artifact/artifact.h"
 #include "base/result.h"
@@ -18,9 +19,9 @@ namespace plimsoll::engine {
 
 /// Names what keys and values depend on: names, shapes, types, sizes, times and samples of the weights, the
 /// config, the angles that keys turn by, the layout of the pool, the arithmetic of this program on this
-/// processor. 64 hex digits.
+/// processor, `quantization` at load (its name, or nothing). 64 hex digits.
 std::string prefix_identity(const artifact::Artifact& artifact, const RopeTables& ropes,
-                            const memory::EmbeddedCache& cache);
+                            const memory::EmbeddedCache& cache, std::string_view quantization = {});
 
 /// Where the file of an identity lies.
 std::string prefix_path(const std::string& folder, const std::string& identity);

@@ -122,6 +122,7 @@ struct StoredMatrix {
   std::variant<PlainRows, ByteRows, NibbleRows, PackedRows, GptqColumns, AwqColumns, BookRows, TurnedRows>
       stored;
   RowRuns runs = {};
+  bool becomes_blocks = false;  // when a load quantizes: memory::becomes_blocks of its weight
 };
 
 /// Some rows of a matrix whose rows follow each other; the bytes stay where they are.

@@ -8,6 +8,7 @@
 
 #include "engine/quantized_weights.h"
 #include "kernels/kernels.h"
+#include "memory/load_quantization.h"
 #include "model/stored_weights.h"
 
 namespace plimsoll::engine {
@@ -65,8 +66,10 @@ StoredMatrix matrix_of(const StoredTensor& stored, const model::Weight& weight, 
   const auto row_bytes = stored_bytes(stored.tensor->dtype, inner);
   PLIMSOLL_CHECK(row_bytes.has_value(), "the artifact admits only rows of whole blocks");
   const std::byte* const data = stored.bytes.data() + number * outer * row_bytes->value;
-  if (weight.is_turned) return {inner, outer, TurnedRows{stored.tensor->dtype, data, inner}};
-  return {outer, inner, PlainRows{stored.tensor->dtype, data, row_bytes->value}};
+  const bool becomes_blocks = memory::becomes_blocks(weight);
+  if (weight.is_turned)
+    return {inner, outer, TurnedRows{stored.tensor->dtype, data, inner}, {}, becomes_blocks};
+  return {outer, inner, PlainRows{stored.tensor->dtype, data, row_bytes->value}, {}, becomes_blocks};
 }
 
 std::vector<float> floats_of(const StoredTensor& stored) {

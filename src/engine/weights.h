@@ -4,6 +4,8 @@
 // engine does.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "artifact/artifact.h"
@@ -89,6 +91,7 @@ struct ModelWeights {
   StoredMatrix output_head;             // [vocab, hidden]; the embedding when tied
   std::vector<float> output_head_bias;  // [vocab], or empty
   std::vector<float> rope_frequencies;  // [rotary_dim/2] divisors, or empty
+  std::shared_ptr<std::byte> blocks;    // what quantize_at_load made; matrices of it point into them
   Bytes stored;                         // bytes of all tensors in use, each counted once
 };
 

@@ -11,6 +11,7 @@
 #include "memory/llama_cpp_cache.h"    // IWYU pragma: export
 #include "memory/llama_cpp_compute.h"  // IWYU pragma: export
 #include "memory/llama_cpp_weights.h"  // IWYU pragma: export
+#include "memory/load_quantization.h"  // IWYU pragma: export
 #include "memory/quantized_weights.h"  // IWYU pragma: export
 #include "memory/sglang_pool.h"        // IWYU pragma: export
 #include "memory/simple_accounting.h"  // IWYU pragma: export

@@ -38,6 +38,17 @@ Result<memory::EmbeddedOptions> options_of(const Question& question) {
   return options;
 }
 
+/// As stored, or as `--quantization` makes them.
+Result<Bytes> embedded_weights(const Question& question, Row& row) {
+  const auto& format = question.settings.quantization;
+  if (!format) return weights_of(question, row);
+  row.weights_dtype = std::string(memory::to_string(*format));
+  const auto& by_headers = question.model->loaded_weights;
+  if (const auto found = by_headers.find(*format); found != by_headers.end()) return found->second;
+  row.weights_basis = "formula";
+  return memory::loaded_weights_bytes(nullptr, question.model->spec, *format);
+}
+
 std::string limit_of(PoolSource source) {
   switch (source) {
     case PoolSource::kDemand:
@@ -104,6 +115,7 @@ std::vector<std::string> command_of(const Question& question, const EmbeddedAnsw
   };
   if (options.compute == EmbeddedCompute::kFloat32) add("--dtype", "float32");
   if (options.cache_format) add("--kv-cache-dtype", std::string(to_string(*options.cache_format)));
+  if (settings.quantization) add("--quantization", std::string(memory::to_string(*settings.quantization)));
   if (settings.num_blocks)
     add("--num-gpu-blocks-override", std::to_string(*settings.num_blocks));
   else if (settings.kv_cache_bytes)
@@ -195,13 +207,10 @@ Result<Row> make_embedded_row(const Question& question) {
   if (question.target && question.target->count > 1)
     return fail(ErrorCode::kUnsupported, "the embedded engine runs in the memory of one machine", "--gpu",
                 "give one size, or plan for another engine");
-  if (question.settings.quantization)
-    return fail(ErrorCode::kUnsupported, "the embedded engine uses weights as they are stored",
-                "--quantization", "give a MODEL that is stored quantized");
   if (model.quantization) PLIMSOLL_TRY_VOID(memory::check_embedded_quantization(*model.quantization));
   PLIMSOLL_TRY(const memory::EmbeddedOptions options, options_of(question));
   Row row;
-  PLIMSOLL_TRY(row.weights, weights_of(question, row));
+  PLIMSOLL_TRY(row.weights, embedded_weights(question, row));
   std::optional<Bytes> available;
   if (question.target) available = question.target->available.value_or(question.target->memory);
   PLIMSOLL_TRY(const EmbeddedAnswer answer,

@@ -160,6 +160,14 @@ void add_embedded(Levers& levers, const Row& row, const Question& question) {
     levers.add(lever("kv_cache_dtype", "--kv-cache-dtype", "int8", "keys and values in 8 bits",
                      "measure the quality of answers first: `plimsoll eval`"),
                [](Question& q) { q.settings.kv_cache_dtype = "int8"; });
+  if (!question.settings.quantization)
+    for (const auto format : {memory::WeightFormat::kInt8, memory::WeightFormat::kInt4}) {
+      const std::string text(memory::to_string(format));
+      if (levers.add(lever("quantization", "--quantization", text, "weights rounded to " + text + " at load",
+                           "measure the quality of answers first: `plimsoll eval`"),
+                     [&](Question& q) { q.settings.quantization = format; }))
+        break;
+    }
   const int sequences = question.settings.max_num_seqs.value_or(memory::EmbeddedOptions{}.max_num_seqs) / 2;
   if (sequences >= 1)
     levers.add(lever("max_num_seqs", "--max-num-seqs", std::to_string(sequences),

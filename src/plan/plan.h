@@ -4,6 +4,7 @@
 // model and machine. Plain values; any thread may call.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct Model {
   std::optional<model::Quantization> quantization;  // as the config declares it
   std::optional<Bytes> most_declared;               // the same in 32 bits, where the config names no dtype
   memory::LlamaCppModelWeights gguf_weights;        // of a GGUF file; no weights: it is none
+  /// By headers, what the embedded engine makes of the weights for --quantization, or why it does not; empty
+  /// when there are no weight files.
+  std::map<memory::WeightFormat, Result<Bytes>> loaded_weights;
 };
 
 /// Fills in what the config alone tells beside the spec, as inspect counts it: default length, cache type,

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "artifact/artifact.h"
 #include "model/model.h"
+#include "tests/testing/golden.h"
 
 namespace plimsoll::engine {
 
@@ -62,6 +65,68 @@ Trace run_alone(Engine& engine, const std::vector<TokenId>& prompt, const Sampli
   while (engine.has_work())
     for (auto& output : engine.step()) take(run, output);
   return run;
+}
+
+std::vector<std::string> models_with_weights() {
+  auto names = testing::present("models", {"llama_plain",
+                                           "llama_f32",
+                                           "llama_f16",
+                                           "llama_sharded",
+                                           "llama_tied",
+                                           "llama_k256",
+                                           "llama_v5config",
+                                           "llama_bias",
+                                           "llama_mqa",
+                                           "llama_headdim32",
+                                           "llama_rope_llama3",
+                                           "llama_rope_yarn",
+                                           "llama_rope_linear",
+                                           "qwen2",
+                                           "qwen2_sliding",
+                                           "qwen3",
+                                           "mistral",
+                                           "phi4",
+                                           "phi4_mini",
+                                           "phi3_longrope",
+                                           "gemma2",
+                                           "gemma3_text",
+                                           "granite",
+                                           "olmo2",
+                                           "olmo3",
+                                           "cohere2",
+                                           "glm4",
+                                           "smollm3",
+                                           "starcoder2",
+                                           "gpt2",
+                                           "gpt_neox",
+                                           "falcon_7b_style",
+                                           "opt",
+                                           "mixtral",
+                                           "qwen2_moe",
+                                           "qwen3_moe",
+                                           "qwen3_moe_f32",
+                                           "glm4_moe",
+                                           "minimax_m2",
+                                           "deepseek_v2_lite",
+                                           "deepseek_v3",
+                                           "deepseek_v3_sharded",
+                                           "kimi_linear",
+                                           "mamba2",
+                                           "nemotron_h",
+                                           "falcon_h1",
+                                           "jamba",
+                                           "minimax",
+                                           "qwen3_next",
+                                           "qwen3_5_text",
+                                           "qwen3_5_moe_text",
+                                           "gpt_oss",
+                                           "llama4_text"});
+  std::erase_if(names, [](const std::string& name) {
+    const std::string folder = testing::golden_path("models/" + name);
+    return !std::filesystem::exists(folder + "/model.safetensors") &&
+           !std::filesystem::exists(folder + "/model.safetensors.index.json");
+  });
+  return names;
 }
 
 }  // namespace plimsoll::engine

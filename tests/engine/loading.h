@@ -16,6 +16,9 @@ EngineOptions small_options(ComputeMode mode);
 /// Opens, reads and loads; fails the test and returns null when one of them fails.
 std::unique_ptr<Engine> load_model(const std::string& path, const EngineOptions& options);
 
+/// The golden models: all of them, or with the copies in data/ alone those whose weights are there.
+std::vector<std::string> models_with_weights();
+
 struct Trace {
   std::vector<TokenId> tokens;
   std::vector<std::vector<float>> step_logits, prompt_logits;

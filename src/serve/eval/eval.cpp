@@ -12,6 +12,8 @@ std::string Variant::name() const {
       name += value;
     else if (key == "kv_cache_dtype" && value != "auto")
       name += " KV " + value;
+    else if (key == "quantization" && value != "none")
+      name += " weights " + value;
   return name;
 }
 
@@ -25,6 +27,7 @@ std::optional<engine::TokenId> Subject::leading_token() const {
 Result<std::unique_ptr<engine::Engine>> Subject::load(engine::EngineOptions options,
                                                       std::int64_t max_model_len) const {
   options.max_model_len = max_model_len;
+  options.on_progress = on_progress;
   return engine::Engine::load(artifact, spec, options);
 }
 
@@ -40,6 +43,7 @@ Finding eval_finding(std::string id, FindingLevel level, std::string where, std:
 
 Result<EvalReport> evaluate(const EvalOptions& options) {
   Subject subject;
+  subject.on_progress = options.on_progress;
   PLIMSOLL_TRY(subject.artifact,
                artifact::open(options.model, {.need = artifact::Need::kTensors, .lock = options.lock}));
   if (auto error = artifact::first_error(subject.artifact->findings())) return fail(std::move(*error));

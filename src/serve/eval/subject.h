@@ -3,9 +3,11 @@
 // values.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "serve/eval/eval.h"
 #include "text/text.h"
@@ -16,6 +18,7 @@ struct Subject {
   std::shared_ptr<const artifact::Artifact> artifact;
   model::ModelSpec spec;
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: token ids only
+  std::function<void(std::string_view)> on_progress = {};
 
   /// The token that the tokenizer puts before every text, if it does.
   std::optional<engine::TokenId> leading_token() const;
