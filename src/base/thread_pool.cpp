@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/result.h"
+
 namespace plimsoll {
 namespace {
 
@@ -45,23 +47,30 @@ void ThreadPool::run(std::int64_t num_chunks, const std::function<void(std::int6
     for (std::int64_t chunk = 0; chunk < num_chunks; ++chunk) work(chunk, 0);
     return;
   }
+  PLIMSOLL_CHECK(num_chunks <= INT32_MAX, "chunks are counted in 31 bits");
+  const auto count = static_cast<std::uint32_t>(num_chunks);
+  const std::uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
   work_ = &work;
-  num_chunks_ = num_chunks;
-  next_chunk_.store(0, std::memory_order_relaxed);
-  busy_workers_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
+  unfinished_.store(count, std::memory_order_relaxed);
+  untaken_.store(std::uint64_t{generation} << 32 | count, std::memory_order_release);
+  generation_.store(generation, std::memory_order_release);
   generation_.notify_all();
   take_chunks(0);
-  for (int busy = busy_workers_.load(std::memory_order_acquire); busy != 0;
-       busy = busy_workers_.load(std::memory_order_acquire))
-    wait_for_change(busy_workers_, busy);
+  for (std::uint32_t left = unfinished_.load(std::memory_order_acquire); left != 0;
+       left = unfinished_.load(std::memory_order_acquire))
+    wait_for_change(unfinished_, left);
 }
 
 void ThreadPool::take_chunks(int thread) {
+  std::uint64_t untaken = untaken_.load(std::memory_order_acquire);
   for (;;) {
-    const std::int64_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= num_chunks_) return;
-    (*work_)(chunk, thread);
+    const auto left = static_cast<std::uint32_t>(untaken);
+    if (left == 0) return;
+    // With its loop's number a stale value fails here, so what is taken belongs to a loop still under way.
+    if (!untaken_.compare_exchange_weak(untaken, untaken - 1, std::memory_order_acq_rel)) continue;
+    (*work_)(left - 1, thread);
+    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+    untaken = untaken_.load(std::memory_order_acquire);
   }
 }
 
@@ -72,8 +81,6 @@ void ThreadPool::worker_loop(int thread) {
     seen = generation_.load(std::memory_order_acquire);
     if (stopping_.load()) return;
     take_chunks(thread);
-    busy_workers_.fetch_sub(1, std::memory_order_acq_rel);
-    busy_workers_.notify_one();
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed team of threads for loops of independent chunks. Chunks are taken from one counter, so a thread
-// that loses its core does not hold the others up. One caller at a time; the caller works too. Owns its
-// threads.
+// A fixed team of threads for loops of independent chunks. Whoever is free takes the next chunk, and a loop
+// ends with its last chunk: a thread that has no core just then takes none and is waited for by nobody. One
+// caller at a time; the caller works too. Owns its threads.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class ThreadPool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   /// Calls work(chunk, thread) once for every chunk in [0, num_chunks); thread is in [0, threads()). Returns
-  /// when all are done. What the chunks wrote is visible to the caller afterwards.
+  /// when all are done. At most 2^31 - 1 chunks. What the chunks wrote is visible to the caller afterwards.
   void run(std::int64_t num_chunks, const std::function<void(std::int64_t chunk, int thread)>& work);
 
  private:
@@ -31,11 +31,10 @@ class ThreadPool {
   void take_chunks(int thread);
 
   std::vector<std::thread> workers_;
-  const std::function<void(std::int64_t, int)>* work_ = nullptr;
-  std::int64_t num_chunks_ = 0;
-  std::atomic<std::int64_t> next_chunk_{0};
-  std::atomic<int> busy_workers_{0};
-  std::atomic<std::uint32_t> generation_{0};
+  const std::function<void(std::int64_t, int)>* work_ = nullptr;  // valid while a chunk is taken
+  std::atomic<std::uint64_t> untaken_{0};  // of the current loop; its number in the upper half
+  std::atomic<std::uint32_t> unfinished_{0};
+  std::atomic<std::uint32_t> generation_{0};  // number of the current loop
   std::atomic<bool> stopping_{false};
 };
 

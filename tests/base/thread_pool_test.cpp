@@ -23,6 +23,16 @@ TEST(ThreadPool, EveryChunkRunsOnceWhateverTheTeam) {
   }
 }
 
+// Threads come late to short loops here, most of them on no core at all.
+TEST(ThreadPool, ALateThreadNeverTakesAChunkOfAnotherLoop) {
+  ThreadPool pool(8);
+  for (int round = 0; round < 20'000; ++round) {
+    std::int64_t values[5] = {};
+    pool.run(2 + round % 4, [&, round](std::int64_t chunk, int) { values[chunk] += round + 1; });
+    for (int chunk = 0; chunk < 5; ++chunk) ASSERT_EQ(values[chunk], chunk < 2 + round % 4 ? round + 1 : 0);
+  }
+}
+
 TEST(ThreadPool, ResultsAreVisibleToTheCaller) {
   ThreadPool pool(4);
   std::vector<std::int64_t> squares(10'000);
