@@ -10,6 +10,9 @@ namespace plimsoll::engine {
 namespace {
 
 static_assert(memory::kWidenedRows == kernels::kScratchRows, "the planned scratch rows are the kernels'");
+static_assert(memory::kInputBlock == kernels::kInt8Block &&
+                  memory::kInputBlockBytes == sizeof(kernels::Int8Block),
+              "the planned inputs in eight bits are the kernels'");
 
 }  // namespace
 
@@ -47,6 +50,7 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
   allocate(latents_, workspace.latents);
   allocate(gate_, workspace.gate);
   allocate(up_, workspace.up);
+  codes_.resize(static_cast<std::size_t>(workspace.codes.value) / sizeof(kernels::Int8Block));
   if (workspace.experts.value > 0) allocate_experts();
   allocate(angles_, workspace.rope_angles);
   allocate(logits_, workspace.logits);
@@ -66,23 +70,48 @@ Bytes Graph::buffer_bytes() const {
   for (const auto* buffer : {&residual_, &normed_, &block_out_, &query_, &key_, &value_, &attended_,
                              &latents_, &gate_, &up_, &states_, &logits_, &angles_, &scores_, &scratch_})
     floats += buffer->size();
+  const std::size_t codes = codes_.size() * sizeof(kernels::Int8Block);
   floats +=
       mixture_.offsets.size() + mixture_.gathered.size() + mixture_.output.size() + mixture_.scores.size();
   const std::size_t choices =
       mixture_.chosen.size() * sizeof(ChosenExpert) + mixture_.places.size() * sizeof(std::int32_t);
-  return Bytes(static_cast<std::int64_t>(floats * sizeof(float) + choices));
+  return Bytes(static_cast<std::int64_t>(floats * sizeof(float) + choices + codes));
+}
+
+bool Graph::takes_codes(const StoredMatrix& matrix) const {
+  return !codes_.empty() && kernels_.matmul_int8 && has_int8_products(matrix);
+}
+
+void Graph::round_inputs(std::span<const Product> products, const float* input, std::int64_t num_rows) {
+  if (std::ranges::none_of(products, [&](const Product& product) { return takes_codes(*product.matrix); }))
+    return;
+  const std::int64_t columns = products.front().matrix->columns, blocks = columns / kernels::kInt8Block;
+  const auto round = [&](std::int64_t row, int) {
+    kernels_.to_int8_blocks(input + row * columns, blocks, codes_.data() + row * blocks);
+  };
+  if (num_rows == 1)
+    round(0, 0);
+  else
+    team_.run(num_rows, round);
 }
 
 void Graph::multiply(std::span<const Product> products, const float* input, std::int64_t num_rows) {
+  round_inputs(products, input, num_rows);
   std::int64_t chunks = 0;
   for (const auto& product : products) chunks += product.chunks();
   team_.run(chunks, [&](std::int64_t chunk, int thread) {
     const Product* product = products.data();
     for (; chunk >= product->chunks(); ++product) chunk -= product->chunks();
-    const std::int64_t begin = chunk * kRowsPerChunk;
-    multiply_rows(kernels_, *product->matrix, begin, std::min(begin + kRowsPerChunk, product->matrix->rows),
-                  input, num_rows, product->output, product->output_stride,
-                  scratch_.data() + thread * scratch_stride_);
+    const StoredMatrix& matrix = *product->matrix;
+    const std::int64_t begin = chunk * kRowsPerChunk, end = std::min(begin + kRowsPerChunk, matrix.rows);
+    const auto multiply_by_input = [&](const auto* x) {
+      multiply_rows(kernels_, matrix, begin, end, x, num_rows, product->output, product->output_stride,
+                    scratch_.data() + thread * scratch_stride_);
+    };
+    if (takes_codes(matrix))
+      multiply_by_input(codes_.data());
+    else
+      multiply_by_input(input);
   });
 }
 

@@ -55,6 +55,9 @@ class Graph {
   struct Angles;   // of one row
 
   void multiply(std::span<const Product> products, const float* input, std::int64_t num_rows);
+  bool takes_codes(const StoredMatrix& matrix) const;
+  /// Fills codes_ where one of the matrices takes inputs in eight bits.
+  void round_inputs(std::span<const Product> products, const float* input, std::int64_t num_rows);
   void embed(std::span<const Row> rows);
   /// Each block reads `input` [rows, hidden] and leaves [rows, hidden] in `output`.
   void mixer_block(std::span<const Row> rows, int layer, const float* input, float* output);
@@ -147,10 +150,11 @@ class Graph {
   std::vector<float> latents_;    // [threads, max_rows]: of one head, queries and sums in the latent space
   std::vector<float> gate_;       // [max_rows, intermediate]
   std::vector<float> up_;         // [max_rows, intermediate]
-  std::vector<float> logits_;     // [max_logit_rows, vocab]
-  std::vector<float> angles_;     // [max_rows, 2, rotary_dim/2]: cosines, sines; then those of windows
-  std::vector<float> states_;     // [max_rows, state_stride]: memory::StateWidths
-  std::vector<Run> runs_;         // of the current step
+  std::vector<kernels::Int8Block> codes_;  // [max_rows, widest matrix / 32]: inputs in eight bits, or empty
+  std::vector<float> logits_;              // [max_logit_rows, vocab]
+  std::vector<float> angles_;  // [max_rows, 2, rotary_dim/2]: cosines, sines; then those of windows
+  std::vector<float> states_;  // [max_rows, state_stride]: memory::StateWidths
+  std::vector<Run> runs_;      // of the current step
   Mixture mixture_;
   std::vector<float> scores_;   // [threads, max_model_len], one more for sinks
   std::vector<float> scratch_;  // [threads, kScratchRows, columns]

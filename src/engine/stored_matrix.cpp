@@ -168,6 +168,17 @@ bool widen_turned(const TurnedRows& turned, const StoredMatrix& matrix, std::int
   return true;
 }
 
+/// Calls use(row, its bytes, count) for rows that follow each other in the file.
+template <class Use>
+void each_run(const StoredMatrix& matrix, const PlainRows& plain, std::int64_t begin, std::int64_t end,
+              Use use) {
+  const std::int64_t run = matrix.runs.run;
+  for (std::int64_t row = begin, next = end; row < end; row = next) {
+    if (run > 0) next = std::min(end, (row / run + 1) * run);
+    use(row, plain.data + matrix.runs.at(row) * plain.row_bytes, next - row);
+  }
+}
+
 }  // namespace
 
 StoredMatrix some_rows(const StoredMatrix& matrix, std::int64_t rows, const RowRuns& runs) {
@@ -207,22 +218,33 @@ void widen_rows(const StoredMatrix& matrix, std::int64_t begin, std::int64_t end
 void multiply_rows(const kernels::Kernels& kernels, const StoredMatrix& matrix, std::int64_t begin,
                    std::int64_t end, const float* x, std::int64_t tokens, float* out, std::int64_t out_stride,
                    float* scratch) {
-  if (const auto* plain = std::get_if<PlainRows>(&matrix.stored)) {
-    const std::int64_t run = matrix.runs.run;
-    for (std::int64_t row = begin, next = end; row < end; row = next) {
-      if (run > 0) next = std::min(end, (row / run + 1) * run);
-      const std::int64_t stored = matrix.runs.at(row);
-      kernels.matmul(plain->dtype, plain->data + stored * plain->row_bytes, matrix.columns, 0, next - row, x,
-                     tokens, out + row, out_stride, scratch);
-    }
-    return;
-  }
+  if (const auto* plain = std::get_if<PlainRows>(&matrix.stored))
+    return each_run(matrix, *plain, begin, end,
+                    [&](std::int64_t row, const std::byte* stored, std::int64_t count) {
+                      kernels.matmul(plain->dtype, stored, matrix.columns, 0, count, x, tokens, out + row,
+                                     out_stride, scratch);
+                    });
   for (std::int64_t row = begin; row < end; row += kernels::kScratchRows) {
     const std::int64_t count = std::min(end - row, kernels::kScratchRows);
     widen_rows(matrix, row, row + count, scratch);
     kernels.matmul(DType::kF32, reinterpret_cast<const std::byte*>(scratch), matrix.columns, 0, count, x,
                    tokens, out + row, out_stride, nullptr);
   }
+}
+
+bool has_int8_products(const StoredMatrix& matrix) {
+  const auto* plain = std::get_if<PlainRows>(&matrix.stored);
+  return plain && kernels::has_int8_products(plain->dtype);
+}
+
+void multiply_rows(const kernels::Kernels& kernels, const StoredMatrix& matrix, std::int64_t begin,
+                   std::int64_t end, const kernels::Int8Block* x, std::int64_t tokens, float* out,
+                   std::int64_t out_stride, float* scratch) {
+  const auto& plain = std::get<PlainRows>(matrix.stored);
+  each_run(matrix, plain, begin, end, [&](std::int64_t row, const std::byte* stored, std::int64_t count) {
+    kernels.matmul_int8(plain.dtype, stored, matrix.columns, count, x, tokens, out + row, out_stride,
+                        scratch);
+  });
 }
 
 }  // namespace plimsoll::engine

@@ -47,6 +47,27 @@ std::vector<Isa> available_isas() {
   return isas;
 }
 
+bool has_int8_products(DType dtype) {
+  switch (dtype) {
+    case DType::kQ4_0:
+    case DType::kQ4_1:
+    case DType::kQ5_0:
+    case DType::kQ5_1:
+    case DType::kQ8_0:
+    case DType::kQ2K:
+    case DType::kQ3K:
+    case DType::kQ4K:
+    case DType::kQ5K:
+    case DType::kQ6K:
+    case DType::kIQ4NL:
+    case DType::kIQ4XS:
+    case DType::kMXFP4:
+      return true;
+    default:
+      return false;
+  }
+}
+
 const Kernels& kernels_for(Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::kAvx512) return kAvx512Kernels;

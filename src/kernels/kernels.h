@@ -31,6 +31,17 @@ const float* code_values(DType dtype);
 /// Weight rows that matmul widens at once; sizes its scratch.
 inline constexpr std::int64_t kScratchRows = 8;
 
+inline constexpr int kInt8Block = 32;
+/// 32 numbers in eight bits: number i stands for codes[i] * scale.
+struct Int8Block {
+  float scale = 0;                // largest magnitude / 127; NaN when a number is not finite
+  std::int16_t sums[2] = {0, 0};  // of the first and the last 16 codes
+  std::int8_t codes[32] = {};     // -127 to 127
+};
+
+/// True for the block types whose weights are whole numbers times a scale: matmul_int8 takes them.
+bool has_int8_products(DType dtype);
+
 /// One token in a row of a recurrent state.
 struct Recurrence {
   const float* key = nullptr;     // [n]
@@ -64,6 +75,16 @@ struct Kernels {
   void (*matmul)(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t row_begin,
                  std::int64_t row_end, const float* x, std::int64_t tokens, float* out,
                  std::int64_t out_stride, float* scratch);
+
+  /// Rounds inputs for matmul_int8. values: [blocks, 32], out: [blocks]. Null without such products.
+  void (*to_int8_blocks)(const float* values, std::int64_t blocks, Int8Block* out);
+  /// As matmul, of rounded inputs: exact whole sums within a group of weights under one scale, which are
+  /// added in rising order; the same bits on every processor. x: [tokens, columns / 32], columns a multiple
+  /// of 32; w: [rows, columns]; out: [tokens, out_stride]; scratch as for matmul. Only for types of
+  /// has_int8_products; null where the instruction set has no products of bytes.
+  void (*matmul_int8)(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t rows,
+                      const Int8Block* x, std::int64_t tokens, float* out, std::int64_t out_stride,
+                      float* scratch);
 
   /// out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i].  x, weight, out: [n]; out may be x.
   void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* out);

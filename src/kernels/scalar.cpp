@@ -139,9 +139,10 @@ void to_probabilities(float* scores, std::int64_t n) {
 
 }  // namespace
 
-const Kernels kScalarKernels{
-    Isa::kScalar,    scalar_to_float, to_bf16,    to_e4m3,  to_i8,        matmul,          rms_norm,
-    silu_mul,        dot_f32,         dot_bf16,   dot_e4m3, dot_i8,       add_scaled_f32,  add_scaled_bf16,
-    add_scaled_e4m3, add_scaled_i8,   exp_scaled, recur,    rotate_heads, to_probabilities};
+const Kernels kScalarKernels{Isa::kScalar,    scalar_to_float, to_bf16,       to_e4m3,    to_i8,
+                             matmul,          nullptr,         nullptr,       rms_norm,   silu_mul,
+                             dot_f32,         dot_bf16,        dot_e4m3,      dot_i8,     add_scaled_f32,
+                             add_scaled_bf16, add_scaled_e4m3, add_scaled_i8, exp_scaled, recur,
+                             rotate_heads,    to_probabilities};
 
 }  // namespace plimsoll::kernels

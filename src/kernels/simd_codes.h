@@ -51,13 +51,19 @@ static PLIMSOLL_INLINE __m128i where_bit(__m128i bytes, int bit, char value) {
   return _mm_and_si128(_mm_cmpeq_epi8(_mm_and_si128(bytes, mask), mask), _mm_set1_epi8(value));
 }
 
+/// A V that keeps codes and scales apart (simd_int8.h) has these functions of its own.
 template <class V>
+concept KeepsCodes = requires { typename V::Floats; };
+
+template <class V>
+  requires(!KeepsCodes<V>)
 static PLIMSOLL_INLINE typename V::Unit scaled(typename V::Unit unit, typename V::F scale) {
   for (auto& part : unit.part) part = V::mul(part, scale);
   return unit;
 }
 // Rounded after the product and after the sum, as the format's definition does: no fused operation here.
 template <class V>
+  requires(!KeepsCodes<V>)
 static PLIMSOLL_INLINE typename V::Unit scaled(typename V::Unit unit, typename V::F scale,
                                                typename V::F offset) {
   for (auto& part : unit.part) part = V::add(V::mul(part, scale), offset);
@@ -69,6 +75,7 @@ struct Steps {
   float at[16];
 };
 template <class V>
+  requires(!KeepsCodes<V>)
 static PLIMSOLL_INLINE Steps steps(typename V::Unit scales, typename V::F factor) {
   Steps result;
   float* at = result.at;

@@ -2,6 +2,7 @@
 // The element-wise operations for any V (vec_*.h); meanings and shapes are in kernels.h. Static throughout.
 #pragma once
 
+#include "kernels/simd_int8.h"
 #include "kernels/simd_matmul.h"
 
 namespace plimsoll::kernels {
@@ -258,6 +259,8 @@ static constexpr Kernels simd_kernels(Isa isa) {
           simd_to_e4m3<V>,
           simd_to_i8<V>,
           simd_matmul<V>,
+          simd_to_int8_blocks<V>,
+          simd_matmul_int8<V>,
           simd_rms_norm<V>,
           simd_silu_mul<V>,
           simd_dot_f32<V>,

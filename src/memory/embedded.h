@@ -27,7 +27,7 @@ constexpr std::int64_t query_width(const model::Attention& attention) {
 }
 
 enum class EmbeddedCompute {
-  kAuto,     // KV in bf16 unless a flag says otherwise
+  kAuto,     // KV in bf16 unless a flag says otherwise; inputs of GGUF's blocks rounded to eight bits
   kFloat32,  // KV in f32, likewise; weights stay as stored and are widened row by row
 };
 CacheFormat embedded_cache_format(EmbeddedCompute compute, const std::optional<CacheFormat>& asked);
@@ -57,6 +57,9 @@ struct EmbeddedOptions {
 /// Weight rows that a thread of the engine widens to f32 at once; the kernels' own number, which engine
 /// asserts.
 inline constexpr int kWidenedRows = 8;
+/// Inputs of a matrix that share a scale in eight bits, and what they take; the kernels' own numbers
+/// likewise.
+inline constexpr int kInputBlock = 32, kInputBlockBytes = 40;
 /// Sequences whose logits are computed at once; more take several passes over the output head.
 inline constexpr int kLogitRows = 64;
 
@@ -84,6 +87,7 @@ struct Workspace {
   Bytes states;         // [T, max(StateWidths::total(), hidden)]; nothing without states
   Bytes gate;           // [T, intermediate]; nothing without gates
   Bytes up;             // [T, intermediate]
+  Bytes codes;          // [T, ceil(widest matrix / 32)] blocks of kInputBlockBytes; nothing in float32
   Bytes rope_angles;    // [T, rotary_dim]: cosines and sines, of each of the model's ropes
   Bytes logits;         // [min(max_num_seqs, kLogitRows), vocab]
   Bytes experts;        // mixtures: rows of one expert in and out [T, 2 hidden], scores [T, experts], choices

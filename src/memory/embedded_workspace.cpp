@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/division.h"
 #include "memory/embedded.h"
 
 namespace plimsoll::memory {
@@ -118,7 +119,7 @@ StateWidths state_widths(const model::State& state) {
 
 Bytes Workspace::activation() const {
   return states + residual + normed + attention_out + down_out + query + key + value + latents + gate + up +
-         rope_angles + experts;
+         codes + rope_angles + experts;
 }
 
 Bytes Workspace::total() const {
@@ -146,6 +147,8 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   space.latents = rows.of(of_threads.value_or(INT64_MAX), widths.latent);
   space.gate = rows.of(tokens, widths.gate);
   space.up = rows.of(tokens, widths.intermediate);
+  if (options.compute == EmbeddedCompute::kAuto)
+    space.codes = rows.of(tokens, divided_up(widths.columns, kInputBlock) * (kInputBlockBytes / 4));
   space.experts = rows.of(tokens, widths.mixture) + rows.of(1, widths.experts + (widths.experts > 0 ? 1 : 0));
   space.rope_angles = rows.of(
       tokens, std::int64_t{spec.rope.rotary_dim} + (spec.window_rope ? spec.window_rope->rotary_dim : 0));

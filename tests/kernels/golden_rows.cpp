@@ -50,4 +50,16 @@ std::vector<GoldenRows> golden_rows() {
   return rows;
 }
 
+std::vector<std::byte> random_blocks(DType dtype, std::int64_t elements, std::mt19937& random) {
+  const auto block = static_cast<std::size_t>(info(dtype).block_bytes);
+  std::vector<std::byte> blocks(static_cast<std::size_t>(stored_bytes(dtype, elements)->value));
+  for (const GoldenRows& golden : golden_rows()) {
+    if (golden.dtype != dtype || golden.name.find("quantized") == std::string::npos) continue;
+    for (std::size_t at = 0; at < blocks.size(); at += block)
+      std::memcpy(blocks.data() + at,
+                  golden.stored.data() + random() % (golden.stored.size() / block) * block, block);
+  }
+  return blocks;
+}
+
 }  // namespace plimsoll::kernels

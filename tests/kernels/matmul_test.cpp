@@ -35,12 +35,8 @@ class Matmul : public EveryIsa {
       }
       return weights;
     }
-    for (const GoldenRows& golden : golden_rows()) {
-      if (golden.dtype != dtype || golden.name.find("quantized") == std::string::npos) continue;
-      const std::size_t block = static_cast<std::size_t>(row.block_bytes);
-      for (; at != weights.stored.data() + weights.stored.size(); at += block)
-        std::memcpy(at, golden.stored.data() + random_() % (golden.stored.size() / block) * block, block);
-    }
+    const std::vector<std::byte> blocks = random_blocks(dtype, rows * columns, random_);
+    std::memcpy(at, blocks.data(), blocks.size());
     return weights;
   }
 
