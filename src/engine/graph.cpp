@@ -86,8 +86,9 @@ void Graph::round_inputs(std::span<const Product> products, const float* input, 
   if (std::ranges::none_of(products, [&](const Product& product) { return takes_codes(*product.matrix); }))
     return;
   const std::int64_t columns = products.front().matrix->columns, blocks = columns / kernels::kInt8Block;
+  const int planes = products.front().planes;
   const auto round = [&](std::int64_t row, int) {
-    kernels_.to_int8_blocks(input + row * columns, blocks, codes_.data() + row * blocks);
+    kernels_.to_int8_blocks(input + row * columns, blocks, planes, codes_.data() + row * planes * blocks);
   };
   if (num_rows == 1)
     round(0, 0);
@@ -104,14 +105,13 @@ void Graph::multiply(std::span<const Product> products, const float* input, std:
     for (; chunk >= product->chunks(); ++product) chunk -= product->chunks();
     const StoredMatrix& matrix = *product->matrix;
     const std::int64_t begin = chunk * kRowsPerChunk, end = std::min(begin + kRowsPerChunk, matrix.rows);
-    const auto multiply_by_input = [&](const auto* x) {
-      multiply_rows(kernels_, matrix, begin, end, x, num_rows, product->output, product->output_stride,
-                    scratch_.data() + thread * scratch_stride_);
-    };
+    float* const scratch = scratch_.data() + thread * scratch_stride_;
     if (takes_codes(matrix))
-      multiply_by_input(codes_.data());
+      multiply_rows(kernels_, matrix, begin, end, codes_.data(), num_rows, product->planes, product->output,
+                    product->output_stride, scratch);
     else
-      multiply_by_input(input);
+      multiply_rows(kernels_, matrix, begin, end, input, num_rows, product->output, product->output_stride,
+                    scratch);
   });
 }
 
@@ -223,7 +223,8 @@ std::span<const float> Graph::logits(std::span<const std::int32_t> rows) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     normalize(weights_.output_norm, residual_.data() + rows[i] * hidden,
               normed_.data() + static_cast<std::int64_t>(i) * hidden);
-  const Product head[] = {{&weights_.output_head, logits_.data(), spec_.vocab_size}};
+  // What rounding takes from the head's inputs nothing evens out behind it: they come in two planes.
+  const Product head[] = {{&weights_.output_head, logits_.data(), spec_.vocab_size, 2}};
   multiply(head, normed_.data(), static_cast<std::int64_t>(rows.size()));
   const std::span<float> result(logits_.data(), rows.size() * static_cast<std::size_t>(spec_.vocab_size));
   for (std::size_t i = 0; i < rows.size(); ++i)

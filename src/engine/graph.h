@@ -150,7 +150,7 @@ class Graph {
   std::vector<float> latents_;    // [threads, max_rows]: of one head, queries and sums in the latent space
   std::vector<float> gate_;       // [max_rows, intermediate]
   std::vector<float> up_;         // [max_rows, intermediate]
-  std::vector<kernels::Int8Block> codes_;  // [max_rows, widest matrix / 32]: inputs in eight bits, or empty
+  std::vector<kernels::Int8Block> codes_;  // [max_rows, planes, columns / 32]: inputs in eight bits, or empty
   std::vector<float> logits_;              // [max_logit_rows, vocab]
   std::vector<float> angles_;  // [max_rows, 2, rotary_dim/2]: cosines, sines; then those of windows
   std::vector<float> states_;  // [max_rows, state_stride]: memory::StateWidths

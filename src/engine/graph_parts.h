@@ -19,6 +19,7 @@ struct Graph::Product {
   const StoredMatrix* matrix = nullptr;
   float* output = nullptr;  // [rows, output_stride]
   std::int64_t output_stride = 0;
+  int planes = 1;  // of inputs in eight bits
   std::int64_t chunks() const { return divided_up(matrix->rows, kRowsPerChunk); }
 };
 

@@ -238,11 +238,11 @@ bool has_int8_products(const StoredMatrix& matrix) {
 }
 
 void multiply_rows(const kernels::Kernels& kernels, const StoredMatrix& matrix, std::int64_t begin,
-                   std::int64_t end, const kernels::Int8Block* x, std::int64_t tokens, float* out,
+                   std::int64_t end, const kernels::Int8Block* x, std::int64_t tokens, int planes, float* out,
                    std::int64_t out_stride, float* scratch) {
   const auto& plain = std::get<PlainRows>(matrix.stored);
   each_run(matrix, plain, begin, end, [&](std::int64_t row, const std::byte* stored, std::int64_t count) {
-    kernels.matmul_int8(plain.dtype, stored, matrix.columns, count, x, tokens, out + row, out_stride,
+    kernels.matmul_int8(plain.dtype, stored, matrix.columns, count, x, tokens, planes, out + row, out_stride,
                         scratch);
   });
 }

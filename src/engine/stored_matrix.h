@@ -140,9 +140,9 @@ void multiply_rows(const kernels::Kernels& kernels, const StoredMatrix& matrix, 
 
 /// Whether the matrix can be multiplied with inputs in eight bits.
 bool has_int8_products(const StoredMatrix& matrix);
-/// The same for inputs in eight bits, as kernels' matmul_int8. x: [tokens, columns / 32].
+/// The same for inputs in eight bits, as kernels' matmul_int8. x: [tokens, planes, columns / 32].
 void multiply_rows(const kernels::Kernels& kernels, const StoredMatrix& matrix, std::int64_t begin,
-                   std::int64_t end, const kernels::Int8Block* x, std::int64_t tokens, float* out,
+                   std::int64_t end, const kernels::Int8Block* x, std::int64_t tokens, int planes, float* out,
                    std::int64_t out_stride, float* scratch);
 
 }  // namespace plimsoll::engine

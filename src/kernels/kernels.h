@@ -76,15 +76,16 @@ struct Kernels {
                  std::int64_t row_end, const float* x, std::int64_t tokens, float* out,
                  std::int64_t out_stride, float* scratch);
 
-  /// Rounds inputs for matmul_int8. values: [blocks, 32], out: [blocks]. Null without such products.
-  void (*to_int8_blocks)(const float* values, std::int64_t blocks, Int8Block* out);
+  /// Rounds inputs for matmul_int8: the second plane of two holds what rounding left of the first.
+  /// values: [blocks, 32], out: [planes, blocks]. Null without such products.
+  void (*to_int8_blocks)(const float* values, std::int64_t blocks, int planes, Int8Block* out);
   /// As matmul, of rounded inputs: exact whole sums within a group of weights under one scale, which are
-  /// added in rising order; the same bits on every processor. x: [tokens, columns / 32], columns a multiple
-  /// of 32; w: [rows, columns]; out: [tokens, out_stride]; scratch as for matmul. Only for types of
-  /// has_int8_products; null where the instruction set has no products of bytes.
+  /// added in rising order, then planes; the same bits on every processor. x: [tokens, planes, columns / 32],
+  /// columns a multiple of 32; w: [rows, columns]; out: [tokens, out_stride]; scratch as for matmul. Only for
+  /// types of has_int8_products; null where the instruction set has no products of bytes.
   void (*matmul_int8)(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t rows,
-                      const Int8Block* x, std::int64_t tokens, float* out, std::int64_t out_stride,
-                      float* scratch);
+                      const Int8Block* x, std::int64_t tokens, int planes, float* out,
+                      std::int64_t out_stride, float* scratch);
 
   /// out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i].  x, weight, out: [n]; out may be x.
   void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* out);

@@ -176,23 +176,32 @@ static __m256 panel_times_token(const CodePanel& panel, std::int64_t columns, co
   return total;
 }
 
+static PLIMSOLL_INLINE void round_block(const float* values, Int8Block* out) {
+  out->scale = int8_of_floats(values, kInt8Block, out->codes);
+  for (int half = 0; half < 2; ++half) {
+    int sum = 0;
+    for (int i = 0; i < 16; ++i) sum += out->codes[16 * half + i];
+    out->sums[half] = static_cast<std::int16_t>(sum);
+  }
+}
+
 /// The fields of Kernels; see kernels.h.
 template <class V>
-static void simd_to_int8_blocks(const float* values, std::int64_t blocks, Int8Block* out) {
-  for (std::int64_t block = 0; block < blocks; ++block, values += 32, ++out) {
-    out->scale = int8_of_floats(values, 32, out->codes);
-    for (int half = 0; half < 2; ++half) {
-      int sum = 0;
-      for (int i = 0; i < 16; ++i) sum += out->codes[16 * half + i];
-      out->sums[half] = static_cast<std::int16_t>(sum);
-    }
+static void simd_to_int8_blocks(const float* values, std::int64_t blocks, int planes, Int8Block* out) {
+  for (std::int64_t block = 0; block < blocks; ++block, values += kInt8Block) {
+    round_block(values, out + block);
+    if (planes < 2) continue;
+    float left[kInt8Block];
+    for (int i = 0; i < kInt8Block; ++i)
+      left[i] = values[i] - out[block].scale * static_cast<float>(out[block].codes[i]);
+    round_block(left, out + blocks + block);
   }
 }
 
 template <class V>
 static void simd_matmul_int8(DType dtype, const std::byte* weights, std::int64_t columns, std::int64_t rows,
-                             const Int8Block* x, std::int64_t tokens, float* out, std::int64_t out_stride,
-                             float* scratch) {
+                             const Int8Block* x, std::int64_t tokens, int planes, float* out,
+                             std::int64_t out_stride, float* scratch) {
   for_type<V>(
       dtype, [](auto) {},
       [&](auto blocks) {
@@ -207,9 +216,14 @@ static void simd_matmul_int8(DType dtype, const std::byte* weights, std::int64_t
               read_codes<V, Q>(
                   stored + (first + (row < count ? row : count - 1)) * (columns / Q::kElements * Q::kBytes),
                   columns, row, panel);
+            const std::int64_t in_blocks = columns / kInt8Block;
             for (std::int64_t token = 0; token < tokens; ++token) {
+              const Int8Block* const inputs = x + token * planes * in_blocks;
+              __m256 total = panel_times_token<kForm>(panel, columns, inputs);
+              if (planes > 1)
+                total = _mm256_add_ps(total, panel_times_token<kForm>(panel, columns, inputs + in_blocks));
               float sums[kInt8Rows];
-              _mm256_storeu_ps(sums, panel_times_token<kForm>(panel, columns, x + token * (columns / 32)));
+              _mm256_storeu_ps(sums, total);
               std::memcpy(out + token * out_stride + first, sums,
                           static_cast<std::size_t>(count) * sizeof(float));
             }

@@ -87,7 +87,7 @@ struct Workspace {
   Bytes states;         // [T, max(StateWidths::total(), hidden)]; nothing without states
   Bytes gate;           // [T, intermediate]; nothing without gates
   Bytes up;             // [T, intermediate]
-  Bytes codes;          // [T, ceil(widest matrix / 32)] blocks of kInputBlockBytes; nothing in float32
+  Bytes codes;          // [T, max(ceil(widest matrix / 32), 2 ceil(hidden / 32))] blocks; nothing in float32
   Bytes rope_angles;    // [T, rotary_dim]: cosines and sines, of each of the model's ropes
   Bytes logits;         // [min(max_num_seqs, kLogitRows), vocab]
   Bytes experts;        // mixtures: rows of one expert in and out [T, 2 hidden], scores [T, experts], choices

@@ -148,7 +148,9 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   space.gate = rows.of(tokens, widths.gate);
   space.up = rows.of(tokens, widths.intermediate);
   if (options.compute == EmbeddedCompute::kAuto)
-    space.codes = rows.of(tokens, divided_up(widths.columns, kInputBlock) * (kInputBlockBytes / 4));
+    space.codes = rows.of(tokens, std::max(divided_up(widths.columns, kInputBlock),
+                                           2 * divided_up(widths.hidden, kInputBlock)) *
+                                      (kInputBlockBytes / 4));
   space.experts = rows.of(tokens, widths.mixture) + rows.of(1, widths.experts + (widths.experts > 0 ? 1 : 0));
   space.rope_angles = rows.of(
       tokens, std::int64_t{spec.rope.rotary_dim} + (spec.window_rope ? spec.window_rope->rotary_dim : 0));

@@ -21,18 +21,21 @@ class Int8Products : public EveryIsa {
   }
   bool has_products() const { return kernels().matmul_int8 != nullptr; }
 
-  std::vector<Int8Block> rounded(const std::vector<float>& values) const {
-    std::vector<Int8Block> blocks(values.size() / 32);
-    kernels().to_int8_blocks(values.data(), static_cast<std::int64_t>(blocks.size()), blocks.data());
-    return blocks;
+  std::vector<Int8Block> rounded(const std::vector<float>& values, int planes = 1) const {
+    const std::size_t blocks = values.size() / 32;
+    std::vector<Int8Block> result(blocks * static_cast<std::size_t>(planes));
+    kernels().to_int8_blocks(values.data(), static_cast<std::int64_t>(blocks), planes, result.data());
+    return result;
   }
 
   /// out: [tokens, rows + 3], with -77 where nothing is to be written.
   std::vector<float> multiply(DType dtype, const std::vector<std::byte>& w, std::int64_t columns,
-                              std::int64_t rows, const Int8Block* x, std::int64_t tokens) const {
+                              std::int64_t rows, const Int8Block* x, std::int64_t tokens,
+                              int planes = 1) const {
     std::vector<float> out(static_cast<std::size_t>(tokens * (rows + 3)), -77.0f);
     std::vector<float> scratch(static_cast<std::size_t>(kScratchRows * columns));
-    kernels().matmul_int8(dtype, w.data(), columns, rows, x, tokens, out.data(), rows + 3, scratch.data());
+    kernels().matmul_int8(dtype, w.data(), columns, rows, x, tokens, planes, out.data(), rows + 3,
+                          scratch.data());
     return out;
   }
 };
@@ -95,6 +98,34 @@ TEST_P(Int8Products, AgreeWithDoublesForBlocksOfRealQuantizers) {
   }
 }
 
+TEST_P(Int8Products, TheSecondPlaneHoldsWhatRoundingLeft) {
+  if (!has_products()) return;
+  const std::int64_t columns = 576, rows = 5, tokens = 2;
+  const std::vector<std::byte> w = random_blocks(DType::kQ4_0, rows * columns, random_);
+  std::vector<float> widened(static_cast<std::size_t>(rows * columns));
+  kernels_for(Isa::kScalar).to_float(DType::kQ4_0, w.data(), rows * columns, widened.data());
+  const auto values = random_floats(tokens * columns);
+  std::vector<Int8Block> x;
+  for (std::int64_t token = 0; token < tokens; ++token)
+    for (const Int8Block& block :
+         rounded({values.begin() + token * columns, values.begin() + (token + 1) * columns}, 2))
+      x.push_back(block);
+  const auto out = multiply(DType::kQ4_0, w, columns, rows, x.data(), tokens, 2);
+  for (std::int64_t token = 0; token < tokens; ++token)
+    for (std::int64_t row = 0; row < rows; ++row) {
+      double sum = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < columns; ++k) {
+        const double product = static_cast<double>(values[static_cast<std::size_t>(token * columns + k)]) *
+                               static_cast<double>(widened[static_cast<std::size_t>(row * columns + k)]);
+        sum += product;
+        magnitude += std::abs(product);
+      }
+      // One plane is off by up to 1 / 254 of a block's largest number, two by the square of that.
+      EXPECT_NEAR(static_cast<double>(out[static_cast<std::size_t>(token * (rows + 3) + row)]), sum,
+                  4e-5 * magnitude);
+    }
+}
+
 // All bytes at their ends: sums of 16 bits would overflow first here.
 TEST_P(Int8Products, TheLargestCodesAreExact) {
   if (!has_products()) return;
@@ -143,7 +174,7 @@ TEST_P(Int8Products, EveryProcessorHasTheSameBits) {
     const std::vector<std::byte> w = random_blocks(dtype, 8 * columns, random_);
     const auto x = rounded(random_floats(columns));
     std::vector<float> expected(8), scratch(static_cast<std::size_t>(kScratchRows * columns));
-    narrow.matmul_int8(dtype, w.data(), columns, 8, x.data(), 1, expected.data(), 8, scratch.data());
+    narrow.matmul_int8(dtype, w.data(), columns, 8, x.data(), 1, 1, expected.data(), 8, scratch.data());
     const auto found = multiply(dtype, w, columns, 8, x.data(), 1);
     for (std::size_t row = 0; row < 8; ++row) EXPECT_EQ(bits(found[row]), bits(expected[row])) << name(dtype);
   }
