@@ -6,10 +6,10 @@
 
 namespace plimsoll {
 
-/// Parts of `size` that hold `amount`, the last one perhaps not full. For amounts of at least 0, sizes of at
-/// least 1.
+/// Parts of `size` that hold `amount`, the last one perhaps not full; 0 for sizes below 1, which hold
+/// nothing. For amounts of at least 0.
 constexpr std::int64_t divided_up(std::int64_t amount, std::int64_t size) {
-  return amount / size + (amount % size != 0 ? 1 : 0);
+  return size > 0 ? amount / size + (amount % size != 0 ? 1 : 0) : 0;
 }
 
 }  // namespace plimsoll

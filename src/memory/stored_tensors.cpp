@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/division.h"
 #include "base/units.h"
 #include "model/tensor_kinds.h"
 
@@ -16,10 +17,6 @@ namespace {
 using model::capped_product;
 using model::Layout;
 using model::QuantizationScheme;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return b > 0 ? a / b + (a % b != 0 ? 1 : 0) : 0;
-}
 
 // A weight as matrices: [matrices, out, in].
 struct Matrix {
@@ -94,15 +91,15 @@ class Tensors {
   }
   std::int64_t per_matrix(std::int64_t elements) const { return capped_product(weight_.count, elements); }
   std::int64_t groups() const {
-    return scheme_.group_size && *scheme_.group_size > 0 ? divide_up(weight_.in, *scheme_.group_size) : 1;
+    return scheme_.group_size && *scheme_.group_size > 0 ? divided_up(weight_.in, *scheme_.group_size) : 1;
   }
 
   void one_to_one(DType dtype) {
     codes("weight", dtype, weight_.elements());
     if (scheme_.block_rows && scheme_.block_columns)
       companion("weight_scale_inv", DType::kF32,
-                per_matrix(capped_product(divide_up(weight_.out, *scheme_.block_rows),
-                                          divide_up(weight_.in, *scheme_.block_columns))));
+                per_matrix(capped_product(divided_up(weight_.out, *scheme_.block_rows),
+                                          divided_up(weight_.in, *scheme_.block_columns))));
     else if (scheme_.has_one_scale)
       single("weight_scale");
     else
@@ -113,7 +110,7 @@ class Tensors {
   }
 
   std::int64_t words(std::int64_t codes_in_line) const {
-    return divide_up(capped_product(codes_in_line, *scheme_.bits), 32);
+    return divided_up(capped_product(codes_in_line, *scheme_.bits), 32);
   }
 
   // GPTQ packs along the input, AWQ along the output: the words are as many.
@@ -145,8 +142,8 @@ class Tensors {
   }
 
   void four_bit_floats(std::int64_t group, DType scale) {
-    codes("weight", DType::kU8, per_matrix(capped_product(weight_.out, divide_up(weight_.in, 2))));
-    companion("weight_scale", scale, per_matrix(capped_product(weight_.out, divide_up(weight_.in, group))));
+    codes("weight", DType::kU8, per_matrix(capped_product(weight_.out, divided_up(weight_.in, 2))));
+    companion("weight_scale", scale, per_matrix(capped_product(weight_.out, divided_up(weight_.in, group))));
   }
 
   // bitsandbytes: a scale for each block of the matrix as one row, the values that codes stand for, and a
@@ -155,17 +152,18 @@ class Tensors {
     constexpr std::int64_t kNestedBlock = 256, kCodes = 16, kNestedCodes = 256;
     constexpr std::int64_t kOffsetDigits = 18, kOffsetWithin = 3;  // "0.2303314208984375"
     const std::int64_t elements = capped_product(weight_.out, weight_.in);
-    const std::int64_t blocks = divide_up(elements, *scheme_.group_size);
+    const std::int64_t blocks = divided_up(elements, *scheme_.group_size);
     const auto width = stored_bytes(scheme_.storage, 1);
-    codes("weight", scheme_.storage,
-          per_matrix(divide_up(divide_up(elements, 2), width ? std::max<std::int64_t>(1, width->value) : 1)));
+    codes(
+        "weight", scheme_.storage,
+        per_matrix(divided_up(divided_up(elements, 2), width ? std::max<std::int64_t>(1, width->value) : 1)));
     companion("weight.absmax", scheme_.doubly_quantized ? DType::kU8 : DType::kF32, per_matrix(blocks));
     companion("weight.quant_map", DType::kF32, per_matrix(kCodes));
     std::string state = fmt::format(
         R"({{"quant_type": "{}", "blocksize": {}, "dtype": "{}", "shape": [{}, {}])",
         scheme_.is_fp4 ? "fp4" : "nf4", *scheme_.group_size, torch_name(plain_), weight_.out, weight_.in);
     if (scheme_.doubly_quantized) {
-      companion("weight.nested_absmax", DType::kF32, per_matrix(divide_up(blocks, kNestedBlock)));
+      companion("weight.nested_absmax", DType::kF32, per_matrix(divided_up(blocks, kNestedBlock)));
       companion("weight.nested_quant_map", DType::kF32, per_matrix(kNestedCodes));
       state += R"(, "nested_blocksize": 256, "nested_dtype": "float32", "nested_offset": )";
       state += std::string(kOffsetDigits, '0');

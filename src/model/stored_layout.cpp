@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/division.h"
 #include "base/units.h"
 #include "model/tensor_kinds.h"
 
@@ -13,10 +14,6 @@ namespace plimsoll::model {
 namespace {
 
 using Shape = std::span<const std::int64_t>;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return b > 0 ? a / b + (a % b != 0 ? 1 : 0) : 0;
-}
 
 std::int64_t product(Shape shape) {
   std::int64_t elements = 1;
@@ -58,8 +55,8 @@ std::optional<std::int64_t> codes_per_row(const StoredPart& carrier, int bits) {
 // A scale dimension covers a weight dimension when it is one for all, one for each, or one for each block.
 bool covers(std::int64_t scale, std::int64_t weight, std::int64_t block) {
   if (scale == 1 || scale == weight) return true;
-  if (block > 0) return scale == divide_up(weight, block);
-  return scale > 0 && scale < weight && divide_up(weight, divide_up(weight, scale)) == scale;
+  if (block > 0) return scale == divided_up(weight, block);
+  return scale > 0 && scale < weight && divided_up(weight, divided_up(weight, scale)) == scale;
 }
 
 // Scales per tensor, per expert, per channel or per block of a weight that is stored in its own shape.
@@ -83,11 +80,11 @@ bool scale_fits(Shape weight, Shape scale, const SchemeHint& hint) {
 bool has_groups_of(Shape weight, Shape scale, std::int64_t group) {
   return scale.size() == weight.size() && !weight.empty() &&
          std::equal(weight.begin(), weight.end() - 1, scale.begin()) &&
-         scale.back() == divide_up(weight.back(), group);
+         scale.back() == divided_up(weight.back(), group);
 }
 
 void take_group_size(std::int64_t input, std::int64_t groups, DecodedWeight& weight) {
-  if (groups > 1) weight.group_size = divide_up(input, groups);
+  if (groups > 1) weight.group_size = divided_up(input, groups);
 }
 
 DecodedWeight fault(DecodedWeight weight, std::string text) {
@@ -141,12 +138,13 @@ DecodedWeight decode_qweight(const StoredGroup& group, const SchemeHint& hint) {
   weight.elements = capped_product(inputs, outputs);
   take_group_size(inputs, groups, weight);
   if (hint.bits && *hint.bits != weight.bits) return fault(weight, bits_fault(weight.bits, *hint.bits));
-  if (hint.group_size && *hint.group_size > 0 && groups != divide_up(inputs, *hint.group_size))
+  if (hint.group_size && *hint.group_size > 0 && groups != divided_up(inputs, *hint.group_size))
     return fault(weight, fmt::format("{} groups for {} inputs, the config says groups of {}", groups, inputs,
                                      *hint.group_size));
   if (const auto& zeros = group[Part::kZeroPoint];
-      zeros && product(zeros->shape) != capped_product(groups, divide_up(capped_product(outputs, weight.bits),
-                                                                         bits_of(zeros->dtype))))
+      zeros &&
+      product(zeros->shape) !=
+          capped_product(groups, divided_up(capped_product(outputs, weight.bits), bits_of(zeros->dtype))))
     return fault(weight, fmt::format("qzeros {} are not those of {} groups and {} outputs", text_of(*zeros),
                                      groups, outputs));
   return weight;
@@ -179,8 +177,8 @@ DecodedWeight decode_packed(const StoredGroup& group, const SchemeHint& hint) {
   }
   if (!scale) return fault(weight, "there is no weight_scale to its weight_packed");
   const std::int64_t words = bits_of(codes.dtype);
-  const std::int64_t dense = divide_up(capped_product(logical.back(), weight.bits), words);
-  const std::int64_t whole = divide_up(logical.back(), std::max<std::int64_t>(words / weight.bits, 1));
+  const std::int64_t dense = divided_up(capped_product(logical.back(), weight.bits), words);
+  const std::int64_t whole = divided_up(logical.back(), std::max<std::int64_t>(words / weight.bits, 1));
   if (logical.size() != codes.shape.size() ||
       !std::equal(logical.begin(), logical.end() - 1, codes.shape.begin()) ||
       (codes.shape.back() != dense && codes.shape.back() != whole))
@@ -226,11 +224,11 @@ DecodedWeight decode_four_bit(const StoredGroup& group) {
   if (!absmax) return fault(weight, "there is no absmax to its codes");
   if (!group[Part::kQuantState]) return fault(weight, "there is no quant_state to its codes");
   if (absmax->elements() > 0) {
-    weight.group_size = divide_up(*weight.elements, absmax->elements());
+    weight.group_size = divided_up(*weight.elements, absmax->elements());
     // Blocks are powers of two; a last one that is not full makes the quotient a little less.
     std::int64_t block = 1;
     while (block < weight.group_size && block < (std::int64_t{1} << 40)) block *= 2;
-    if (divide_up(*weight.elements, block) != absmax->elements())
+    if (divided_up(*weight.elements, block) != absmax->elements())
       return fault(weight, fmt::format("{} scales do not go with {} weights in blocks", absmax->elements(),
                                        *weight.elements));
     weight.group_size = block;

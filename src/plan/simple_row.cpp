@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/division.h"
 #include "memory/kv_dtype.h"
 #include "memory/memory.h"
 #include "plan/layout.h"
@@ -12,8 +13,8 @@
 namespace plimsoll::plan {
 namespace {
 
-Bytes divided_up(Bytes amount, std::int64_t parts) {
-  return Bytes(amount.value / parts + (amount.value % parts != 0 ? 1 : 0));
+Bytes share_of(Bytes amount, std::int64_t parts) {
+  return Bytes(divided_up(amount.value, parts));
 }
 
 std::string short_name(DType dtype) {
@@ -85,7 +86,7 @@ Result<Row> make_simple_row(const Question& question) {
   PLIMSOLL_TRY(row.total_weights, weights_of(question, row));
   PLIMSOLL_TRY(input.kv_bytes_per_token,
                memory::kv_bytes_per_token(model.spec, dtype, static_cast<int>(ranks)));
-  input.weights = divided_up(row.total_weights, ranks);
+  input.weights = share_of(row.total_weights, ranks);
   input.num_gpus = gpus / ranks;
   input.gpu_memory = target.available.value_or(target.memory);
   input.max_model_len = length_of(question);
@@ -114,13 +115,13 @@ Result<Row> make_simple_row(const Question& question) {
   row.kv_cache_dtype = short_name(dtype);
   row.target = target;
   row.fits = plan.fits;
-  row.weights = divided_up(input.weights, input.num_gpus);
+  row.weights = share_of(input.weights, input.num_gpus);
   row.budget = Bytes(plan.budget.value / input.num_gpus);
   row.total_kv_cache = Bytes(*total_pool);
   row.kv_cache = Bytes(pool.value / input.num_gpus);
   row.limited_by = "memory";
-  row.required_kv_cache = divided_up(plan.required_kv_cache, input.num_gpus);
-  row.kv_bytes_per_token = divided_up(input.kv_bytes_per_token, input.num_gpus);
+  row.required_kv_cache = share_of(plan.required_kv_cache, input.num_gpus);
+  row.kv_bytes_per_token = share_of(input.kv_bytes_per_token, input.num_gpus);
   row.num_layers = static_cast<std::int64_t>(model.spec.layers.size());
   // The document rounds to the nearest; an engine holds whole tokens only.
   row.kv_tokens = question.is_split ? plan.longest_model_len : plan.kv_tokens;
