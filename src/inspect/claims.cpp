@@ -2,130 +2,18 @@
 #include "inspect/claims.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 
 #include "inspect/card_html.h"
 #include "inspect/card_table.h"
+#include "inspect/card_text.h"
 
 namespace plimsoll::inspect {
 namespace {
 
 constexpr std::size_t kMaxClaims = 64;
-constexpr std::size_t kReach = 60;      // characters around a number that say what it counts
 constexpr std::size_t kSentence = 500;  // on either side; a card without stops is no prose
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return lower(c) >= 'a' && lower(c) <= 'z';
-}
-
-/// Emphasis and table bars become blanks, so that "| **Total** | 1T |" reads as words; the length stays.
-std::string plain(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c == '*' || c == '|' || c == '`' || c == '\r' || c == '\t')
-      c = ' ';
-    else
-      c = lower(c);
-  return result;
-}
-
-/// Fenced code and comments become blanks: commands and notes are no claims. The length stays.
-std::string shown(std::string_view source) {
-  std::string text(source);
-  const auto blank = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < std::min(end, text.size()); ++i)
-      if (text[i] != '\n') text[i] = ' ';
-  };
-  constexpr std::string_view kOpen = "<!--", kClose = "-->";
-  for (std::size_t at = 0; (at = source.find(kOpen, at)) != source.npos;) {
-    const std::size_t close = source.find(kClose, at);
-    if (close == source.npos) break;
-    blank(at, close + kClose.size());
-    at = close + kClose.size();
-  }
-  std::size_t fence = text.npos;  // where the open one begins
-  char mark = 0;
-  for (std::size_t line = 0; line < text.size();) {
-    const std::size_t end = std::min(text.find('\n', line), text.size());
-    const std::size_t start = text.find_first_not_of(" \t", line);
-    const std::string_view rest =
-        start < end ? std::string_view(text).substr(start, end - start) : std::string_view();
-    const bool is_fence = rest.starts_with("```") || rest.starts_with("~~~");
-    if (is_fence && fence == text.npos) {
-      fence = line;
-      mark = rest.front();
-    } else if (is_fence && rest.front() == mark && rest.find_last_not_of(" \t\r`~") == rest.npos) {
-      blank(fence, end);
-      fence = text.npos;
-    }
-    line = end + 1;
-  }
-  return text;
-}
-
-struct Number {
-  std::size_t begin = 0, end = 0;  // end: behind the unit
-  double value = 0;
-  double last_digit = 1;  // place value of the last digit, before the unit
-  double unit = 1;
-  std::string unit_text;  // "b", "billion", "k", or empty
-};
-
-/// Reads "1,234.5 billion" at `at`, where a digit stands.
-Number read_number(std::string_view text, std::size_t at) {
-  Number number;
-  number.begin = at;
-  std::string digits;
-  bool has_point = false;
-  while (at < text.size() && digits.size() < 24) {
-    const char c = text[at];
-    if (is_digit(c)) {
-      digits += c;
-      if (has_point) number.last_digit /= 10;
-    } else if (c == '.' && !has_point && at + 1 < text.size() && is_digit(text[at + 1])) {
-      digits += c;
-      has_point = true;
-    } else if (!(c == ',' && at + 3 < text.size() && is_digit(text[at + 1]) && is_digit(text[at + 2]) &&
-                 is_digit(text[at + 3]))) {
-      break;
-    }
-    ++at;
-  }
-  number.value = std::strtod(digits.c_str(), nullptr);
-  number.end = at;
-  constexpr std::array<std::pair<std::string_view, double>, 8> kUnits{{{"trillion", 1e12},
-                                                                       {"billion", 1e9},
-                                                                       {"million", 1e6},
-                                                                       {"bn", 1e9},
-                                                                       {"t", 1e12},
-                                                                       {"b", 1e9},
-                                                                       {"m", 1e6},
-                                                                       {"k", 1024}}};
-  std::size_t word = at;
-  if (word < text.size() && (text[word] == ' ' || text[word] == '-')) ++word;
-  for (const auto& [name, unit] : kUnits) {
-    // One letter must stand at the number, but for billions; words may follow a blank.
-    const bool is_near = name.size() == 1 && (name != "b" || (word > at && text[at] == '-'));
-    const std::size_t begin = is_near ? at : word;
-    if (text.substr(begin, name.size()) != name) continue;
-    const std::size_t end = begin + name.size();
-    if (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) continue;
-    number.unit = unit;
-    number.unit_text = name;
-    number.end = end;
-    break;
-  }
-  return number;
-}
 
 std::optional<Claim> made(Claim::Kind kind, const Number& number, double unit, std::string_view text) {
   constexpr double kMost = 1e16;
@@ -188,35 +76,6 @@ bool speaks_of_a_test(std::string_view sentence) {
   return holds_any(sentence, {"needle", "evaluated at", "evaluated on", "tested at", "benchmark"});
 }
 
-/// Whether a size ends a range: "0.6B to 235B", "from 0.6 to 235 billion" and the like.
-bool ends_range(std::string_view text, std::size_t at) {
-  std::string_view left = text.substr(0, at);
-  const auto trim = [&left] { left = left.substr(0, left.find_last_not_of(' ') + 1); };
-  trim();
-  bool is_joined = false;
-  for (const std::string_view joint : {" to", "\u2013", "\u2014", "~"})
-    if (left.ends_with(joint) && !is_joined) {
-      left.remove_suffix(joint.size());
-      is_joined = true;
-    }
-  trim();
-  for (const std::string_view unit : {"billion", "million", "b", "m"})
-    if (is_joined && left.ends_with(unit)) {
-      left.remove_suffix(unit.size());
-      break;
-    }
-  trim();
-  return is_joined && !left.empty() && is_digit(left.back());
-}
-
-/// Whether a size begins one.
-bool begins_range(std::string_view text, std::size_t end) {
-  std::string_view right = text.substr(end, kReach);
-  for (const std::string_view joint : {" to ", "\u2013", " \u2013 ", "\u2014", "~"})
-    if (right.starts_with(joint)) return right.size() > joint.size() && is_digit(right[joint.size()]);
-  return false;
-}
-
 /// Whether a sentence names the model itself: "DeepSeek-R1", not "DeepSeek-R1-Distill", not "QDeepSeek-R1"
 /// and not "model".
 bool names_it(std::string_view sentence, std::string_view name) {
@@ -247,23 +106,6 @@ std::optional<Claim> length_claim(std::string_view text, const Number& number, s
   // 128K means 131,072 or 128,000; both lie within what is said.
   const double unit = number.unit_text == "m" ? 1024.0 * 1024.0 : number.unit;
   return number.value * unit < 512 ? std::nullopt : made(Claim::Kind::kContext, number, unit, text);
-}
-
-/// The end of a list such as ", 360M, and 1.7B" behind its first size; `at` where there is none.
-std::size_t list_end(std::string_view text, std::size_t at) {
-  constexpr std::string_view kJoints[] = {", and ", ", or ", ", ", " and ", " or ", " & ", "/"};
-  constexpr int kMostSizes = 16;
-  for (int i = 0; i < kMostSizes; ++i) {
-    const auto* joint = std::find_if(std::begin(kJoints), std::end(kJoints),
-                                     [&](std::string_view one) { return text.substr(at).starts_with(one); });
-    if (joint == std::end(kJoints)) break;
-    const std::size_t next = at + joint->size();
-    if (next >= text.size() || !is_digit(text[next])) break;
-    const Number number = read_number(text, next);
-    if (number.unit < 1e6) break;
-    at = number.end;
-  }
-  return at;
 }
 
 /// What stands on both sides of a number and says what it counts.
