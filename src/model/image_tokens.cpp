@@ -239,6 +239,13 @@ Sides read_sides(KeyReader& keys, std::string_view key, const Sides& otherwise, 
   return sides;
 }
 
+Result<PixelSize> tile_of(Processor& p, std::int64_t otherwise) {
+  const Sides sides = read_sides(p.image, "size", Sides::square(otherwise), true);
+  PLIMSOLL_TRY_VOID(p.status());
+  if (!sides.height || !sides.width) return refuse("the processor's size needs height and width");
+  return PixelSize{*sides.height, *sides.width};
+}
+
 tl::unexpected<Error> refuse(std::string message) {
   return fail(ErrorCode::kNo, "counting an input's tokens: the processor refuses it: " + std::move(message));
 }

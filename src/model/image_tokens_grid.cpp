@@ -12,10 +12,6 @@
 namespace plimsoll::model {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 struct GridDefaults {
   Sides size;
   bool reads_pixels = true;  // min_pixels and max_pixels beside `size`

@@ -22,10 +22,6 @@ Status refuse_thin(PixelSize size) {
 // What no count reaches, with room left for sums.
 constexpr std::int64_t kLargest = std::int64_t{1} << 61;
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 }  // namespace
 
 std::int64_t times(std::int64_t a, std::int64_t b) {

@@ -14,6 +14,9 @@
 
 namespace plimsoll::model {
 
+constexpr double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
 /// a * b, at most 2^61, so that sums of a few still fit. For values that are not negative.
 std::int64_t times(std::int64_t a, std::int64_t b);
 /// Python's round(): halves go to the even neighbour.

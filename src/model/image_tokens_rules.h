@@ -56,6 +56,10 @@ struct Sides {
 /// Reads `keys[key]`; `otherwise` where it is absent. A lone number means a square, or the shortest edge.
 Sides read_sides(KeyReader& keys, std::string_view key, const Sides& otherwise, bool number_is_square);
 
+/// The square or rectangular tile that the image reader's `size` names, or a square of `otherwise`.
+/// Errors: the first bad figure; kNo without height and width.
+Result<PixelSize> tile_of(Processor& processor, std::int64_t otherwise);
+
 /// Indices of the frames that the processor takes.
 using Frames = std::vector<std::int64_t>;
 Frames all_frames(std::int64_t frames);
@@ -87,9 +91,6 @@ Result<Expansion> gemma4_video(Processor&, const Clip&);
 
 // Tiles of one size (image_tokens_tiles.cpp).
 Result<Expansion> llama4_image(Processor&, PixelSize);
-Result<Expansion> llava_next_image(Processor&, PixelSize);
-Result<Expansion> llava_onevision_image(Processor&, PixelSize);
-Result<Expansion> llava_onevision_video(Processor&, const Clip&);
 Result<Expansion> internvl_image(Processor&, PixelSize);
 Result<Expansion> internvl_video(Processor&, const Clip&);
 Result<Expansion> internvl_chat_image(Processor&, PixelSize);
@@ -98,6 +99,11 @@ Result<Expansion> cohere2_vision_image(Processor&, PixelSize);
 Result<Expansion> idefics3_image(Processor&, PixelSize);
 Result<Expansion> lfm2_vl_image(Processor&, PixelSize);
 Result<Expansion> phi3_v_image(Processor&, PixelSize);
+
+// Tiles of the best resolution of a list (image_tokens_llava.cpp).
+Result<Expansion> llava_next_image(Processor&, PixelSize);
+Result<Expansion> llava_onevision_image(Processor&, PixelSize);
+Result<Expansion> llava_onevision_video(Processor&, const Clip&);
 
 // One number for every image, and sounds (image_tokens_fixed.cpp).
 Result<Expansion> gemma3_image(Processor&, PixelSize);

@@ -13,10 +13,6 @@
 namespace plimsoll::model {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 std::int64_t count_of(const Frames& frames) {
   return static_cast<std::int64_t>(frames.size());
 }
