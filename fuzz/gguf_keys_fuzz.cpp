@@ -36,7 +36,7 @@ void ask_for_bytes(const model::ModelSpec& spec) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto json = parse_json({reinterpret_cast<const char*>(data), size}, "input");
   if (!json) return 0;
-  const fuzz::MadeArtifact made(artifact::Form::kGguf, std::move(*json));
+  const fuzz::MadeArtifact made(artifact::Form::kGguf, *json);
   const auto spec = model::read_spec(made);
   if (!spec) return 0;
   ask_for_bytes(*spec);

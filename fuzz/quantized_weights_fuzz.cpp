@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto json = parse_json({reinterpret_cast<const char*>(data), size}, "input");
   if (!json) return 0;
   const Json asked = (*json)["asked"];  // [module, rows, columns]
-  const fuzz::MadeArtifact made(artifact::Form::kSafetensors, std::move(*json));
+  const fuzz::MadeArtifact made(artifact::Form::kSafetensors, *json);
   const auto declared = model::declared_quantization(made);
   const std::string* module = asked.size() == 3 ? asked.items()[0].as_string() : nullptr;
   if (!declared || !module) return 0;

@@ -34,7 +34,7 @@ void ask_by_name(const model::Quantization& quantization, const artifact::Artifa
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto json = parse_json({reinterpret_cast<const char*>(data), size}, "input");
   if (!json) return 0;
-  const fuzz::MadeArtifact made(artifact::Form::kSafetensors, std::move(*json));
+  const fuzz::MadeArtifact made(artifact::Form::kSafetensors, *json);
   const auto quantization = model::read_quantization(made.config(), made.json_file("hf_quant_config.json"));
   if (quantization) ask_by_name(*quantization, made);
   const auto stored = model::read_stored_weights(made, quantization ? &*quantization : nullptr);
