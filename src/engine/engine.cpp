@@ -67,40 +67,110 @@ bool fills_whole_blocks(const memory::EmbeddedCache& cache, std::int64_t length,
   return true;
 }
 
+/// The blocks that a sequence of some length has in one group.
+struct GroupBlocks {
+  std::int64_t begin = 0;  // in the pool
+  std::int64_t count = 0;
+};
+
+Result<std::vector<GroupBlocks>> blocks_of(const memory::EmbeddedCache& cache, std::int64_t length) {
+  std::vector<GroupBlocks> blocks;
+  std::int64_t next = 0;
+  for (const schedule::CacheGroup& group : cache.groups) {
+    const std::int64_t first = schedule::first_kept(group, length, cache.block_size);
+    const std::int64_t count =
+        schedule::is_per_token(group) ? divided_up(length, cache.block_size) - first : 1;
+    blocks.push_back({next, count});
+    next += count;
+  }
+  const auto bytes = checked_product(next, cache.bytes_per_block.value);
+  const auto available = read_machine().memory_available;
+  if (!bytes || (available && *bytes > available->value))
+    return fail(
+        ErrorCode::kNo,
+        fmt::format("a sequence of {} tokens takes up to {} in {} blocks of {} bytes, and {} of memory "
+                    "is available",
+                    with_commas(length), bytes ? as_gib(Bytes(*bytes)) : "more than 63 bits count",
+                    with_commas(next), with_commas(cache.bytes_per_block.value),
+                    available ? as_gib(*available) : "an unknown amount"),
+        "--measure", "measure a shorter sequence, or a smaller model");
+  return blocks;
+}
+
+/// Writes a sequence into a pool, the layers of one kind after those of the other.
+class Measurement {
+ public:
+  Measurement(const model::ModelSpec& spec, const memory::EmbeddedCache& cache, const KvPool& pool,
+              std::vector<GroupBlocks> blocks)
+      : spec_(spec), cache_(cache), pool_(pool), blocks_(std::move(blocks)) {
+    for (const GroupBlocks& group : blocks_) begins_.push_back(group.begin);
+  }
+
+  std::vector<ResidentKv> run() {
+    std::vector<std::vector<int>> layers;  // [kinds]
+    for (int layer = 0; layer < static_cast<int>(spec_.layers.size()); ++layer) {
+      const model::Layer& of = spec_.layers[static_cast<std::size_t>(layer)];
+      if (const int group = group_of(layer); group >= 0)
+        note({model::kind_of(of.mixer), cache_.window_of(static_cast<std::size_t>(group))}, layer, layers);
+      if (const model::State* state = memory::state_of(of))
+        note({model::to_string(state->kind), std::nullopt}, layer, layers);
+    }
+    Bytes seen;
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      for (const int layer : layers[i]) write(layer, kinds_[i].kind);
+      const Bytes resident = pool_.resident_bytes();
+      kinds_[i].bytes = resident - seen;
+      seen = resident;
+    }
+    return kinds_;
+  }
+
+ private:
+  int group_of(int layer) const { return cache_.places[static_cast<std::size_t>(layer)].group; }
+
+  void note(const ResidentKv& kind, int layer, std::vector<std::vector<int>>& layers) {
+    const auto known = std::ranges::find_if(kinds_, [&](const ResidentKv& one) {
+      return one.kind == kind.kind && one.window_tokens == kind.window_tokens;
+    });
+    const auto i = static_cast<std::size_t>(known - kinds_.begin());
+    if (known == kinds_.end()) {
+      kinds_.push_back(kind);
+      layers.emplace_back();
+    }
+    layers[i].push_back(layer);
+  }
+
+  void write(int layer, std::string_view kind) const {
+    const model::Layer& of = spec_.layers[static_cast<std::size_t>(layer)];
+    const model::State* state = memory::state_of(of);
+    if (state && model::to_string(state->kind) == kind) return pool_.touch_state(layer, begins_);
+    const GroupBlocks& blocks = blocks_[static_cast<std::size_t>(group_of(layer))];
+    for (std::int64_t block = blocks.begin; block < blocks.begin + blocks.count; ++block)
+      for (std::int64_t slot = 0; slot < cache_.block_size; ++slot) pool_.touch_token(layer, block, slot);
+  }
+
+  const model::ModelSpec& spec_;
+  const memory::EmbeddedCache& cache_;
+  const KvPool& pool_;
+  std::vector<GroupBlocks> blocks_;   // [groups]
+  std::vector<std::int64_t> begins_;  // [groups]
+  std::vector<ResidentKv> kinds_;
+};
+
 }  // namespace
 
 Result<ResidentKvReport> measure_resident_kv(const model::ModelSpec& spec, const EngineOptions& options,
                                              Tokens length) {
   PLIMSOLL_TRY_VOID(memory::check_embedded(spec));
   const auto format = memory::embedded_cache_format(compute_of(options.mode), options.cache_format);
-  ResidentKvReport report{.block_size = options.block_size, .kinds = {}};
-  PLIMSOLL_TRY(memory::EmbeddedCache cache, memory::lay_out_cache(spec, format, options.block_size));
-  while (!fills_whole_blocks(cache, length.value, report.block_size)) --report.block_size;
-  PLIMSOLL_TRY(cache, memory::lay_out_cache(spec, format, report.block_size));
-  const std::int64_t num_blocks = divided_up(length.value, report.block_size);
-  const auto all = checked_product(num_blocks, std::ssize(cache.groups));
-  if (!all)
-    return fail(ErrorCode::kUsage, "a cache of this size does not fit 63 bits", "--measure", "ask for less");
-  PLIMSOLL_TRY(const KvPool pool, KvPool::create(spec, cache, Blocks(*all)));
-  Bytes seen;
-  std::int64_t next_block = 0;
-  for (std::size_t group = 0; group < cache.groups.size(); ++group) {
-    const bool is_state = !schedule::is_per_token(cache.groups[group]);
-    const std::int64_t first = schedule::first_kept(cache.groups[group], length.value, report.block_size);
-    const std::int64_t end = is_state ? first + 1 : num_blocks;
-    for (std::int64_t block = first; block < end; ++block, ++next_block)
-      for (std::int64_t slot = 0; slot < report.block_size; ++slot)
-        pool.touch(static_cast<int>(group), next_block, slot);
-    const Bytes resident = pool.resident_bytes();
-    const auto window = cache.window_of(group);
-    auto kind = std::ranges::find_if(report.kinds, [&](const ResidentKv& one) {
-      return one.window_tokens == window && one.is_state == is_state;
-    });
-    if (kind == report.kinds.end()) kind = report.kinds.insert(kind, ResidentKv{window, is_state});
-    kind->bytes += resident - seen;
-    seen = resident;
-  }
-  return report;
+  int block_size = options.block_size;
+  PLIMSOLL_TRY(memory::EmbeddedCache cache, memory::lay_out_cache(spec, format, block_size));
+  while (!fills_whole_blocks(cache, length.value, block_size)) --block_size;
+  PLIMSOLL_TRY(cache, memory::lay_out_cache(spec, format, block_size));
+  PLIMSOLL_TRY(std::vector<GroupBlocks> blocks, blocks_of(cache, length.value));
+  const std::int64_t num_blocks = blocks.back().begin + blocks.back().count;
+  PLIMSOLL_TRY(const KvPool pool, KvPool::create(spec, cache, Blocks(num_blocks)));
+  return ResidentKvReport{block_size, Measurement(spec, cache, pool, std::move(blocks)).run()};
 }
 
 Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Artifact> artifact,

@@ -130,8 +130,8 @@ using EngineStats = schedule::Stats;
 
 /// What layers of one kind hold of a sequence.
 struct ResidentKv {
-  std::optional<std::int64_t> window_tokens;  // nothing: all tokens are kept
-  bool is_state = false;                      // or a state, however many
+  std::string_view kind;                      // model::kind_of
+  std::optional<std::int64_t> window_tokens;  // of a window or chunk; nothing: all tokens, or a state
   Bytes bytes = {};
 };
 
@@ -139,7 +139,8 @@ struct ResidentKv {
 /// a sequence of that length has them, kind by kind: read from the page tables (mincore), not computed. No
 /// weights are needed. `options.block_size` is the most tokens per block; a smaller one is taken so that no
 /// part of a block is counted that the sequence does not fill. Errors: those of the layout (lay_out_cache,
-/// KvPool::create), kUnsupported for what the engine does not compute.
+/// KvPool::create), kUnsupported for what the engine does not compute, kNo when the sequence may take more
+/// memory than is available.
 struct ResidentKvReport {
   int block_size = 0;
   std::vector<ResidentKv> kinds;

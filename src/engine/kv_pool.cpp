@@ -34,23 +34,14 @@ Result<KvPool> KvPool::create(const model::ModelSpec& spec, const memory::Embedd
       layout.kv_heads = 1;
       layout.key_bytes = per_token.keys.value * cache.block_size;
     }
+    if (const model::State* state = memory::state_of(spec.layers[i])) {
+      layout.state_row_bytes = state->state_size * std::int64_t{sizeof(float)};
+      layout.channel_bytes = (state->kernel - 1) * std::int64_t{sizeof(float)};
+    }
     pool.layers_bytes_ += (per_token.keys + per_token.values).value * cache.block_size;
     pool.layers_.push_back(layout);
   }
   pool.states_ = cache.states;
-  pool.state_bytes_.resize(cache.groups.size());
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    const model::State* state = memory::state_of(spec.layers[i]);
-    const auto extend = [&](const std::vector<memory::StateRows>& places, std::int64_t elements) {
-      for (const memory::StateRows& rows : places) {
-        auto& bytes = pool.state_bytes_[static_cast<std::size_t>(rows.group)];
-        bytes = std::max(bytes, rows.offset_bytes + rows.count * elements * std::int64_t{sizeof(float)});
-      }
-    };
-    if (!state) continue;
-    extend(cache.states[i].recurrent, state->state_size);
-    extend(cache.states[i].convolution, state->kernel - 1);
-  }
   const auto size = checked_product(pool.block_bytes_, num_blocks.value);
   if (!size || *size == 0)
     return fail(ErrorCode::kNo, "the KV pool has no room for a single block", "--num-gpu-blocks-override");
@@ -81,7 +72,6 @@ KvPool& KvPool::operator=(KvPool&& other) noexcept {
   std::swap(num_groups_, other.num_groups_);
   std::swap(layers_, other.layers_);
   std::swap(states_, other.states_);
-  std::swap(state_bytes_, other.state_bytes_);
   return *this;
 }
 
@@ -104,18 +94,24 @@ void KvPool::copy(std::int64_t from, std::int64_t to) const {
   std::ranges::copy(block(from), block(to).begin());
 }
 
-void KvPool::touch(int group, std::int64_t block, std::int64_t slot) const {
-  if (const auto bytes = state_bytes_[static_cast<std::size_t>(group)]; bytes > 0)
-    std::memset(data_ + block * block_bytes_, 0, static_cast<std::size_t>(bytes));
-  for (int layer = 0; layer < static_cast<int>(layers_.size()); ++layer) {
-    const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
-    if (layout.group != group) continue;
-    const std::int64_t key = layout.key_bytes / block_size_, value = layout.value_bytes / block_size_;
-    for (int head = 0; head < layout.kv_heads; ++head) {
-      std::memset(keys(block, layer, head) + slot * key, 0, static_cast<std::size_t>(key));
-      std::memset(values(block, layer, head) + slot * value, 0, static_cast<std::size_t>(value));
-    }
+void KvPool::touch_token(int layer, std::int64_t block, std::int64_t slot) const {
+  const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
+  const std::int64_t key = layout.key_bytes / block_size_, value = layout.value_bytes / block_size_;
+  for (int head = 0; head < layout.kv_heads; ++head) {
+    std::memset(keys(block, layer, head) + slot * key, 0, static_cast<std::size_t>(key));
+    std::memset(values(block, layer, head) + slot * value, 0, static_cast<std::size_t>(value));
   }
+}
+
+void KvPool::touch_state(int layer, std::span<const std::int64_t> blocks) const {
+  const LayerLayout& layout = layers_[static_cast<std::size_t>(layer)];
+  const auto touch = [&](const std::vector<memory::StateRows>& places, std::int64_t row_bytes) {
+    for (const memory::StateRows& rows : places)
+      std::memset(state(blocks[static_cast<std::size_t>(rows.group)], rows), 0,
+                  static_cast<std::size_t>(rows.count * row_bytes));
+  };
+  touch(state_place(layer).recurrent, layout.state_row_bytes);
+  touch(state_place(layer).convolution, layout.channel_bytes);
 }
 
 Bytes KvPool::resident_bytes() const {

@@ -57,9 +57,10 @@ class KvPool {
   }
   /// A whole block, whatever its group keeps in it.
   void copy(std::int64_t from, std::int64_t to) const;
-  /// Writes zeros where one token of a sequence has its keys and values, in all layers of a group, or where
-  /// its states of that group lie. `slot`: within the block.
-  void touch(int group, std::int64_t block, std::int64_t slot) const;
+  /// Writes zeros where one token has its keys and values of a layer. `slot`: within the block.
+  void touch_token(int layer, std::int64_t block, std::int64_t slot) const;
+  /// Writes zeros where a sequence has its state of a layer. `blocks`: [groups], the sequence's in each.
+  void touch_state(int layer, std::span<const std::int64_t> blocks) const;
 
   /// Bytes of the region that have pages behind them, as the kernel's page tables say (mincore).
   Bytes resident_bytes() const;
@@ -72,6 +73,8 @@ class KvPool {
     std::int64_t key_bytes = 0;            // of one head: block_size vectors of head_dim elements
     std::int64_t value_bytes = 0;          // block_size vectors of value_dim
     std::int64_t values_offset_bytes = 0;  // from the layer's keys to its values
+    std::int64_t state_row_bytes = 0;      // of the recurrence
+    std::int64_t channel_bytes = 0;        // of the convolution
   };
 
   memory::CacheFormat format_ = DType::kBF16;
@@ -83,7 +86,6 @@ class KvPool {
   std::size_t num_groups_ = 0;
   std::vector<LayerLayout> layers_;
   std::vector<memory::StatePlace> states_;  // [layers]
-  std::vector<std::int64_t> state_bytes_;   // [groups]: of a block, that states fill
 };
 
 }  // namespace plimsoll::engine

@@ -72,15 +72,8 @@ Json weights_json(const Weights& weights) {
                        {"if_stored_as", std::move(other)}});
 }
 
-std::string_view kind_of(const model::Attention& attention) {
-  if (attention.is_cross) return "cross";
-  if (attention.chunk_tokens) return "chunked";
-  return attention.window_tokens ? "sliding" : "full";
-}
-
 // The fields of a run that depend on the layer's kind.
 void set_mixer(Json& row, const model::Attention& attention) {
-  row.set("kind", kind_of(attention));
   row.set("q_heads", attention.q_heads);
   row.set("kv_heads", attention.kv_heads);
   row.set("head_dim", attention.head_dim);
@@ -88,18 +81,13 @@ void set_mixer(Json& row, const model::Attention& attention) {
   if (attention.indexer) row.set("indexer", true);
 }
 void set_mixer(Json& row, const model::Latent& latent) {
-  row.set("kind", latent.indexer || latent.tokens_per_entry > 1 ? "sparse_mla" : "mla");
   row.set("q_heads", latent.q_heads);
   row.set("kv_heads", 1);
   row.set("head_dim", latent.width());
   row.set("window", latent.window_tokens);
 }
-void set_mixer(Json& row, const model::State& state) {
-  row.set("kind", model::to_string(state.kind));
-}
-void set_mixer(Json& row, const model::NoMixer&) {
-  row.set("kind", "none");
-}
+void set_mixer(Json&, const model::State&) {}
+void set_mixer(Json&, const model::NoMixer&) {}
 
 std::string_view to_string(model::FfnKind kind) {
   switch (kind) {
@@ -119,7 +107,7 @@ Json layers_json(const Report& report) {
   for (const LayerRun& run : report.layers) {
     Json row = Json::object({{"first", run.first},
                              {"count", run.count},
-                             {"kind", nullptr},
+                             {"kind", model::kind_of(run.layer.mixer)},
                              {"ffn", to_string(run.layer.ffn.kind)},
                              {"kv_heads", nullptr},
                              {"q_heads", nullptr},

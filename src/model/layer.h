@@ -146,6 +146,8 @@ struct NoMixer {
 };  // a layer without attention or state
 
 using Mixer = std::variant<Attention, Latent, State, NoMixer>;
+/// full sliding chunked cross mla sparse_mla, those of StateKind, none
+std::string_view kind_of(const Mixer& mixer);
 
 /// How the rows of several matrices stand in one: heads of q, k and v, or gate and up.
 enum class FusedRows {

@@ -49,6 +49,29 @@ std::string_view to_string(StateKind kind) {
   return kStateNames[static_cast<std::size_t>(kind)];
 }
 
+namespace {
+
+std::string_view kind_name(const Attention& attention) {
+  if (attention.is_cross) return "cross";
+  if (attention.chunk_tokens) return "chunked";
+  return attention.window_tokens ? "sliding" : "full";
+}
+std::string_view kind_name(const Latent& latent) {
+  return latent.indexer || latent.tokens_per_entry > 1 ? "sparse_mla" : "mla";
+}
+std::string_view kind_name(const State& state) {
+  return to_string(state.kind);
+}
+std::string_view kind_name(const NoMixer&) {
+  return "none";
+}
+
+}  // namespace
+
+std::string_view kind_of(const Mixer& mixer) {
+  return std::visit([](const auto& kind) { return kind_name(kind); }, mixer);
+}
+
 std::int64_t Weight::elements() const {
   std::int64_t elements = copies;
   for (const std::int64_t dimension : shape) elements = capped_product(elements, dimension);

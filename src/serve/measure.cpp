@@ -45,10 +45,8 @@ Json to_json(const std::vector<KvMeasurement>& measurements, const std::string& 
   for (const KvMeasurement& one : measurements) {
     Json by_kind = Json::array();
     for (const auto& kind : one.kinds)
-      by_kind.push_back(Json::object({{"kind", kind.is_state        ? "state"
-                                               : kind.window_tokens ? "sliding"
-                                                                    : "full"},
-                                      {"bytes", kind.bytes.value}}));
+      by_kind.push_back(
+          Json::object({{"kind", kind.kind}, {"window", kind.window_tokens}, {"bytes", kind.bytes.value}}));
     list.push_back(Json::object({{"tokens", one.tokens.value},
                                  {"kv_cache_bytes", one.resident().value},
                                  {"block_size", one.block_size},

@@ -2,6 +2,7 @@
 """The OpenAI API of `serve`, spoken to by the official client."""
 import json
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -228,6 +229,18 @@ def test_measure_reads_the_pool(run, golden):
     assert done.returncode == 0, done.stderr
     first, second = json.loads(done.stdout)["measured"]
     assert second["kv_cache_bytes"] - first["kv_cache_bytes"] == 256 * first["kv_bytes_per_token"]
+
+
+def test_measure_of_states_beyond_the_machine_is_refused_before_anything_is_written(run, tmp_path):
+    config = {"architectures": ["Mamba2ForCausalLM"], "model_type": "mamba2", "vocab_size": 512, "num_hidden_layers": 3,
+              "hidden_size": 2**20, "state_size": 2**20, "expand": 2, "head_dim": 512, "num_heads": 2**12, "n_groups": 2,
+              "conv_kernel": 4, "layer_norm_epsilon": 1e-05, "tie_word_embeddings": False, "torch_dtype": "bfloat16"}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    done = run("serve", str(path), "--measure", "16", "--format", "json")
+    assert done.returncode == 1, done.stderr
+    assert re.search(r"takes up to [\d,.]+ GiB.* and [\d,.]+ GiB of memory is available", done.stderr), done.stderr
+    assert json.loads(done.stdout)["error"]["code"] == "no"
 
 
 def test_generate_answers_lines(run, golden):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "artifact/artifact.h"
 #include "base/json.h"
@@ -70,7 +71,9 @@ TEST_P(ResidentKvOfModel, IsWhatMemorySaysAndWhatTheReferenceHeld) {
   ASSERT_TRUE(report) << report.error().describe();
   std::int64_t full = 0, windows = 0, states = 0;
   for (const ResidentKv& kind : report->kinds)
-    (kind.is_state ? states : kind.window_tokens ? windows : full) += kind.bytes.value;
+    (kind.kind == "full" || kind.kind == "mla" ? full
+     : kind.window_tokens                      ? windows
+                                               : states) += kind.bytes.value;
   // Groups lie one behind the other: a page at each border belongs to two of them; blocks end in what a
   // smaller group leaves unused, and states begin at borders of 64 bytes.
   const auto slack = static_cast<std::int64_t>(2 * 4096 * (report->kinds.size() + 1));
@@ -79,6 +82,51 @@ TEST_P(ResidentKvOfModel, IsWhatMemorySaysAndWhatTheReferenceHeld) {
   EXPECT_NEAR(static_cast<double>(windows), static_cast<double>(expected.windows),
               static_cast<double>(slack));
   EXPECT_NEAR(static_cast<double>(states), static_cast<double>(expected.states), static_cast<double>(slack));
+}
+
+model::ModelSpec spec_of(const std::string& name) {
+  const auto artifact = artifact::open(testing::golden_path("models/" + name));
+  EXPECT_TRUE(artifact);
+  auto spec = model::read_spec(**artifact);
+  EXPECT_TRUE(spec);
+  return std::move(*spec);
+}
+
+TEST(ResidentKv, KindsAreCalledAsInspectCallsThem) {
+  using Kinds = std::vector<std::pair<std::string, std::optional<std::int64_t>>>;
+  const std::map<std::string, Kinds> expected = {{"deepseek_v3", {{"mla", {}}}},
+                                                 {"kimi_linear", {{"kda", {}}, {"mla", {}}}},
+                                                 {"llama4_text", {{"chunked", 64}, {"full", {}}}},
+                                                 {"gemma2", {{"sliding", 48}, {"full", {}}}},
+                                                 {"falcon_h1", {{"full", {}}, {"mamba2", {}}}}};
+  std::vector<std::string> names;
+  for (const auto& [name, kinds] : expected) names.push_back(name);
+  for (const std::string& name : testing::present("models", names)) {
+    const auto report = measure_resident_kv(spec_of(name), {}, Tokens(64));
+    ASSERT_TRUE(report) << report.error().describe();
+    Kinds found;
+    for (const ResidentKv& kind : report->kinds) found.emplace_back(kind.kind, kind.window_tokens);
+    EXPECT_EQ(found, expected.at(name)) << name;
+  }
+}
+
+// Every figure is one that a config may state; together they are 16 TiB.
+TEST(ResidentKv, StatesLargerThanTheMachineAreRefusedWithBothFigures) {
+  model::ModelSpec spec = spec_of("nemotron_h");
+  const auto layer = std::ranges::find_if(
+      spec.layers, [](const model::Layer& one) { return std::holds_alternative<model::State>(one.mixer); });
+  ASSERT_NE(layer, spec.layers.end());
+  auto& state = std::get<model::State>(layer->mixer);
+  state.state_size = 1 << 20;
+  state.heads = 1 << 12;
+  state.groups = state.norm_groups = 1;
+  state.head_dim = 1 << 10;
+  state.recurrent_elements = std::int64_t{state.state_size} << 22;
+  const auto report = measure_resident_kv(spec, {}, Tokens(16));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::kNo);
+  EXPECT_NE(report.error().message.find("16384.0"), std::string::npos) << report.error().message;
+  EXPECT_NE(report.error().message.find("of memory is available"), std::string::npos);
 }
 
 std::vector<std::string> all_models() {
