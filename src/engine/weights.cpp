@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "engine/expert_weights.h"
 #include "engine/fused_weights.h"
@@ -48,6 +51,21 @@ void put_ones(const model::ModelSpec& spec, ModelWeights& weights) {
   for (LayerWeights& layer : weights.layers) layer.attention_norm.weight = layer.ffn_norm.weight = ones;
 }
 
+// A state carries what it is multiplied with to every later token, and an infinite decay would pass for one
+// that forgets all.
+Status check_state_vector(const model::Weight& weight, const std::vector<float>& values) {
+  if (weight.group != model::WeightGroup::kState) return {};
+  const bool is_logarithm = weight.role == model::Role::kStateDecay;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]) || (is_logarithm && !std::isfinite(std::exp(values[i]))))
+      return fail(ErrorCode::kMalformed,
+                  fmt::format("element {} is {}, which {} no finite number: no state can be computed with it",
+                              i, values[i], std::isfinite(values[i]) ? "stands for" : "is"),
+                  weight.hf_name,
+                  "download the file again; plimsoll inspect MODEL --deep counts such values");
+  return {};
+}
+
 }  // namespace
 
 Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const model::ModelSpec& spec) {
@@ -82,7 +100,9 @@ Result<ModelWeights> load_weights(const artifact::Artifact& artifact, const mode
     auto* const* vector = std::get_if<std::vector<float>*>(&slot);
     PLIMSOLL_CHECK(vector, "check_embedded admits only roles with a slot");
     PLIMSOLL_TRY(const auto loaded, load_tensor(artifact, weight));
-    if (loaded) **vector = floats_of(*loaded);
+    if (!loaded) continue;
+    **vector = floats_of(*loaded);
+    PLIMSOLL_TRY_VOID(check_state_vector(weight, **vector));
   }
   for (std::size_t i = 0; i < fused.size(); ++i) {
     take_apart(spec, i, fused[i], weights.layers[i]);
