@@ -31,9 +31,11 @@ Result<std::optional<CacheFormat>> embedded_cache_format(std::string_view asked)
   if (asked == "auto") return std::optional<CacheFormat>();
   for (const Row& row : kRows)
     if (row.spelling == asked) return std::optional(row.format);
-  if (!find_vllm_cache_format(asked)) PLIMSOLL_TRY_VOID(kv_dtype(asked, {}));
-  return fail(ErrorCode::kUnsupported,
-              "the embedded engine does not keep keys and values as " + std::string(asked.substr(0, 60)),
+  const std::string name(asked.substr(0, 60));
+  if (!find_vllm_cache_format(asked) && !kv_dtype(asked, {}))
+    return fail(ErrorCode::kUsage, "\"" + name + "\" is no type for keys and values", "--kv-cache-dtype",
+                "give auto, bfloat16, float32, fp8 or int8");
+  return fail(ErrorCode::kUnsupported, "the embedded engine does not keep keys and values as " + name,
               "--kv-cache-dtype", "give auto, bfloat16, float32, fp8 or int8, or plan for another engine");
 }
 

@@ -25,6 +25,7 @@ TEST(CacheFormat, IsNamedAsOtherEnginesNameIt) {
   for (const char* other : {"float16", "fp8_e5m2", "fp8_ds_mla", "nvfp4", "q8_0"})
     EXPECT_EQ(embedded_cache_format(other).error().code, ErrorCode::kUnsupported) << other;
   EXPECT_EQ(embedded_cache_format("int9").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(embedded_cache_format("int9").error().fix, "give auto, bfloat16, float32, fp8 or int8");
 }
 
 TEST(CacheFormat, TheComputeModeDecidesWhereNothingIsAsked) {
