@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `eval MODEL`: perplexity, distance from float32, recall of a pass key; a row for each way of computing.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
 #include <memory>
 
 #include "base/mapped_file.h"
 #include "cli/engine_flags.h"
+#include "cli/idle_flags.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "report/report.h"
@@ -19,6 +21,7 @@ constexpr const char* kAsDtype = "auto";   // the cache as --dtype has it
 constexpr const char* kAsStored = "none";  // the weights
 
 struct Flags {
+  const CLI::App* verb = nullptr;
   CommonFlags common;
   EngineFlags engine;
   std::string model;
@@ -30,6 +33,26 @@ struct Flags {
   bool wants_passkey = false;
   serve::PasskeyTask passkey;
 };
+
+bool has_text(const Flags& flags) {
+  return !flags.text_file.empty() || !flags.ids_file.empty();
+}
+
+Status check_flags(const Flags& flags) {
+  if (!has_text(flags) && !flags.wants_passkey)
+    return fail(ErrorCode::kUsage, "nothing to measure is named", "",
+                "give --perplexity FILE, --token-ids FILE or --passkey");
+  return refuse_idle_flags(
+      *flags.verb,
+      {{!has_text(flags),
+        {"--kl", "--windows", "--stride", "--max-windows", "--max-model-len"},
+        "without a text: --perplexity FILE or --token-ids FILE"},
+       {!flags.text_file.empty(), {"--token-ids"}, "beside --perplexity: one text is measured"},
+       {flags.windows == "llama.cpp", {"--stride"}, "beside --windows llama.cpp: they stand side by side"},
+       {!flags.wants_passkey,
+        {"--passkey-lengths", "--passkey-depths", "--passkey-trials", "--seed"},
+        "without --passkey"}});
+}
 
 /// One row of the table: what differs from row to row is set here.
 Result<serve::Variant> variant_of(const Flags& flags, const std::string& dtype,
@@ -51,18 +74,18 @@ Result<std::vector<serve::Variant>> variants_of(const Flags& flags) {
   if (dtypes.empty()) dtypes = {"auto"};
   if (flags.dtypes.empty() && flags.wants_kl) dtypes = {kReferenceDtype, "auto"};
   std::vector<serve::Variant> variants;
-  for (const std::string& dtype : dtypes) {
-    PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtype));
-    variants.push_back(std::move(variant));
-  }
-  for (const std::string& cache_dtype : flags.cache_dtypes) {
-    PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtypes.back(), cache_dtype));
-    variants.push_back(std::move(variant));
-  }
-  for (const std::string& quantization : flags.quantizations) {
-    PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtypes.back(), kAsDtype, quantization));
-    variants.push_back(std::move(variant));
-  }
+  const auto add = [&](const std::string& dtype, const std::string& cache_dtype,
+                       const std::string& quantization) -> Status {
+    PLIMSOLL_TRY(serve::Variant variant, variant_of(flags, dtype, cache_dtype, quantization));
+    const auto is_same = [&](const serve::Variant& other) { return other.settings == variant.settings; };
+    if (std::ranges::none_of(variants, is_same)) variants.push_back(std::move(variant));
+    return {};
+  };
+  for (const std::string& dtype : dtypes) PLIMSOLL_TRY_VOID(add(dtype, kAsDtype, kAsStored));
+  for (const std::string& cache_dtype : flags.cache_dtypes)
+    PLIMSOLL_TRY_VOID(add(dtypes.back(), cache_dtype, kAsStored));
+  for (const std::string& quantization : flags.quantizations)
+    PLIMSOLL_TRY_VOID(add(dtypes.back(), kAsDtype, quantization));
   return variants;
 }
 
@@ -99,26 +122,32 @@ Result<serve::TextTask> text_task(const Flags& flags) {
   return task;
 }
 
+template <class T>
+void keep_first_of_each(std::vector<T>& values) {
+  std::vector<T> kept;
+  for (const T& value : values)
+    if (std::ranges::find(kept, value) == kept.end()) kept.push_back(value);
+  values = std::move(kept);
+}
+
 Result<serve::EvalOptions> options_of(const Flags& flags) {
   serve::EvalOptions options;
   options.model = flags.model;
   options.lock = flags.common.lock;
   PLIMSOLL_TRY(options.variants, variants_of(flags));
-  const bool has_text = !flags.text_file.empty() || !flags.ids_file.empty();
-  if (has_text) {
+  if (has_text(flags)) {
     PLIMSOLL_TRY(options.text, text_task(flags));
   }
-  if (flags.wants_passkey) options.passkey = flags.passkey;
-  if (!has_text && !flags.wants_passkey)
-    return fail(ErrorCode::kUsage, "nothing to measure is named", "",
-                "give --perplexity FILE, --token-ids FILE or --passkey");
-  if (!has_text && flags.wants_kl)
-    return fail(ErrorCode::kUsage, "a distance is measured over a text", "--kl",
-                "give --perplexity FILE or --token-ids FILE");
+  if (flags.wants_passkey) {
+    options.passkey = flags.passkey;
+    keep_first_of_each(options.passkey->lengths);
+    keep_first_of_each(options.passkey->depths);
+  }
   return options;
 }
 
 int run(Flags& flags) {
+  if (const Status sound = check_flags(flags); !sound) return report_error(flags.common, sound.error());
   if (const Status settled = settle_model(flags.model, flags.common); !settled)
     return report_error(flags.common, settled.error());
   auto options = options_of(flags);
@@ -134,8 +163,8 @@ int run(Flags& flags) {
 }
 
 void add_text_flags(CLI::App& verb, Flags& flags) {
-  CLI::Option* text = verb.add_option("--perplexity,--text-file", flags.text_file, "text to predict");
-  verb.add_option("--token-ids", flags.ids_file, "the text as a JSON list of token ids")->excludes(text);
+  verb.add_option("--perplexity,--text-file", flags.text_file, "text to predict");
+  verb.add_option("--token-ids", flags.ids_file, "the text as a JSON list of token ids");
   verb.add_flag("--kl", flags.wants_kl, "also the distance from the float32 run of the same model");
   verb.add_option("--max-model-len,--ctx-size", flags.engine.max_model_len,
                   "tokens of a window (default 512, or the model's context)");
@@ -143,28 +172,25 @@ void add_text_flags(CLI::App& verb, Flags& flags) {
                   "strided: every token once, as Hugging Face evaluates; llama.cpp: as llama-perplexity")
       ->check(CLI::IsMember({"strided", "llama.cpp"}))
       ->capture_default_str();
-  verb.add_option("--stride", flags.stride, "tokens from window to window (default half of one)");
+  verb.add_option("--stride", flags.stride,
+                  "with strided windows: tokens from one to the next (default half of one)");
   verb.add_option("--max-windows", flags.max_windows, "stop after so many (default all)");
 }
 
 void add_passkey_flags(CLI::App& verb, Flags& flags) {
-  CLI::Option* passkey =
-      verb.add_flag("--passkey", flags.wants_passkey, "is a number found again in a long filler?");
+  verb.add_flag("--passkey", flags.wants_passkey, "is a number found again in a long filler?");
   verb.add_option("--passkey-lengths", flags.passkey.lengths,
                   "tokens of prompt and answer (default: native and extended context)")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 30))
-      ->needs(passkey);
+      ->check(CLI::Range(1, 1 << 30));
   verb.add_option("--passkey-depths", flags.passkey.depths, "percent of the filler before the key")
       ->delimiter(',')
       ->check(CLI::Range(0, 100))
-      ->capture_default_str()
-      ->needs(passkey);
+      ->capture_default_str();
   verb.add_option("--passkey-trials", flags.passkey.trials, "keys for each length and depth")
       ->check(CLI::Range(1, 10000))
-      ->capture_default_str()
-      ->needs(passkey);
-  verb.add_option("--seed", flags.passkey.seed, "of the keys")->capture_default_str()->needs(passkey);
+      ->capture_default_str();
+  verb.add_option("--seed", flags.passkey.seed, "of the keys")->capture_default_str();
 }
 
 }  // namespace
@@ -172,6 +198,7 @@ void add_passkey_flags(CLI::App& verb, Flags& flags) {
 Verb add_eval(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb = app.add_subcommand("eval", "perplexity, distance from float32, recall over the context");
+  flags->verb = verb;
   verb->add_option("MODEL", flags->model, kModelHelp);
   verb->add_option("--dtype", flags->dtypes, "rows of the table (default auto; with --kl float32,auto)")
       ->delimiter(',')
@@ -193,7 +220,14 @@ Verb add_eval(CLI::App& app) {
           "  plimsoll eval ./model --perplexity text.txt --kl\n"
           "  plimsoll eval ./model --perplexity text.txt --kl --kv-cache-dtype fp8,int8 --quantization int4\n"
           "  plimsoll eval ./model --perplexity text.txt --windows llama.cpp --ctx-size 512\n"
-          "  plimsoll eval ./model --passkey --passkey-lengths 2048,8192 --format json") +
+          "  plimsoll eval ./model --passkey --passkey-lengths 2048,8192 --format json\n"
+          "Columns (docs/formulas/eval.md): perplexity, lower is better, and its standard error; bits/byte "
+          "compares\n"
+          "models of different vocabularies; KL: distance from float32 in nats, 0 is none; same top %: how "
+          "often\n"
+          "the likeliest token is the same; |d logit|: mean difference of logits; RMS dp %: of the "
+          "probability of\n"
+          "the text's own token.") +
       kModelEnvironment);
   return make_verb(verb, flags, run);
 }

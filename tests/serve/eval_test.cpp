@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include "serve/offline.h"
 #include "tests/testing/golden.h"
@@ -265,6 +266,29 @@ TEST(Eval, ATextThatIsTooShortHasNoFiguresAndAFindingThatSaysWhy) {
     EXPECT_TRUE(row.contains(name)) << name;
     EXPECT_TRUE(row[name].is_null()) << name;
   }
+}
+
+// Every figure stands apart from its neighbours, however large.
+TEST(Eval, ColumnsOfThePageNeverTouch) {
+  EvalReport report{
+      .model = "m", .variants = {variant("auto")}, .text = TextReport{}, .passkey = {}, .findings = {}};
+  TextRow row{.variant = "auto"};
+  row.scores.add({.nll = 40, .reference_nll = 1, .kl = 39});
+  row.scores.add({.nll = 30, .reference_nll = 1, .kl = 29});
+  row.has_figures = true;
+  row.prompt_tokens_per_s = 123456789.5;
+  row.output_tokens_per_s = 12345678.5;
+  report.text->rows.push_back(row);
+  report.text->reference = "float32";
+  std::istringstream page(to_text(report));
+  std::vector<std::size_t> columns;
+  for (std::string line; std::getline(page, line);) {
+    if (!line.starts_with("auto ")) continue;
+    std::istringstream cells(line);
+    columns.push_back(0);
+    for (std::string cell; cells >> cell;) ++columns.back();
+  }
+  EXPECT_EQ(columns, (std::vector<std::size_t>{7, 9}));
 }
 
 TEST(Eval, WhatMakesNoSenseIsRefused) {

@@ -2,6 +2,7 @@
 // The evaluation as a document and as a page.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "serve/eval/eval.h"
@@ -118,10 +119,22 @@ std::string figure(std::optional<double> value, const char* form) {
   return value ? fmt::format(fmt::runtime(form), *value) : "-";
 }
 
-void add_line(std::string& page, const std::vector<std::string>& cells) {
-  page += fmt::format("{:<18}", cells.front());
-  for (std::size_t i = 1; i < cells.size(); ++i) page += fmt::format("{:>13}", cells[i]);
-  page += "\n";
+using Table = std::vector<std::vector<std::string>>;  // [lines][columns]
+
+/// Columns are as wide as their widest cell and two more, the first one to the left.
+void add_table(std::string& page, const Table& table) {
+  constexpr std::size_t kFirst = 18, kNext = 13, kGap = 2;
+  std::vector<std::size_t> widths;
+  for (const auto& line : table)
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (i == widths.size()) widths.push_back(i == 0 ? kFirst : kNext);
+      widths[i] = std::max(widths[i], line[i].size() + kGap);
+    }
+  for (const auto& line : table) {
+    page += fmt::format("{:<{}}", line.front(), widths.front());
+    for (std::size_t i = 1; i < line.size(); ++i) page += fmt::format("{:>{}}", line[i], widths[i]);
+    page += "\n";
+  }
 }
 
 void add_text(std::string& page, const TextReport& text) {
@@ -131,36 +144,37 @@ void add_text(std::string& page, const TextReport& text) {
   page += fmt::format("); {} tokens scored", with_commas(text.scored_tokens));
   if (text.scored_bytes) page += fmt::format(", {} bytes", with_commas(*text.scored_bytes));
   page += "\n\n";
-  add_line(page, {"", "perplexity", "+/-", "bits/byte", "prompt tok/s", "output tok/s", "weights GiB"});
+  Table table = {{"", "perplexity", "+/-", "bits/byte", "prompt tok/s", "output tok/s", "weights GiB"}};
   for (const TextRow& row : text.rows) {
     std::optional<double> perplexity, error;
     if (row.has_figures) {
       perplexity = std::exp(row.scores.nll().mean);
       error = *perplexity * row.scores.nll().error;
     }
-    add_line(page, {row.variant, figure(perplexity, "{:.4f}"), figure(error, "{:.4f}"),
-                    figure(bits_per_byte(text, row), "{:.4f}"), figure(row.prompt_tokens_per_s, "{:.1f}"),
-                    figure(row.output_tokens_per_s, "{:.1f}"),
-                    row.prompt_tokens_per_s ? fmt::format("{:.2f}", static_cast<double>(row.weights.value) /
-                                                                        static_cast<double>(kGiB))
-                                            : "-"});
+    table.push_back({row.variant, figure(perplexity, "{:.4f}"), figure(error, "{:.4f}"),
+                     figure(bits_per_byte(text, row), "{:.4f}"), figure(row.prompt_tokens_per_s, "{:.1f}"),
+                     figure(row.output_tokens_per_s, "{:.1f}"),
+                     row.prompt_tokens_per_s ? fmt::format("{:.2f}", static_cast<double>(row.weights.value) /
+                                                                         static_cast<double>(kGiB))
+                                             : "-"});
   }
+  add_table(page, table);
   if (!text.reference) return;
   page += fmt::format("\nagainst {}\n", *text.reference);
-  add_line(page,
-           {"", "KL mean", "+/-", "KL median", "KL 99%", "KL max", "same top %", "|d logit|", "RMS dp %"});
+  table = {{"", "KL mean", "+/-", "KL median", "KL 99%", "KL max", "same top %", "|d logit|", "RMS dp %"}};
   for (const TextRow& row : text.rows) {
     if (!row.has_figures) {
-      add_line(page, {row.variant, "-", "-", "-", "-", "-", "-", "-", "-"});
+      table.push_back({row.variant, "-", "-", "-", "-", "-", "-", "-", "-"});
       continue;
     }
     const Divergence d = row.scores.divergence();
-    add_line(page,
-             {row.variant, fmt::format("{:.6f}", d.kl.mean), fmt::format("{:.6f}", d.kl.error),
-              fmt::format("{:.6f}", d.kl_median), fmt::format("{:.6f}", d.kl_p99),
-              fmt::format("{:.6f}", d.kl_max), fmt::format("{:.3f}", 100 * d.same_top),
-              fmt::format("{:.5f}", d.mean_abs_delta_logit), fmt::format("{:.3f}", 100 * d.rms_delta_p)});
+    table.push_back({row.variant, fmt::format("{:.6f}", d.kl.mean), fmt::format("{:.6f}", d.kl.error),
+                     fmt::format("{:.6f}", d.kl_median), fmt::format("{:.6f}", d.kl_p99),
+                     fmt::format("{:.6f}", d.kl_max), fmt::format("{:.3f}", 100 * d.same_top),
+                     fmt::format("{:.5f}", d.mean_abs_delta_logit),
+                     fmt::format("{:.3f}", 100 * d.rms_delta_p)});
   }
+  add_table(page, table);
 }
 
 void add_passkey(std::string& page, const PasskeyReport& passkey) {
@@ -169,15 +183,16 @@ void add_passkey(std::string& page, const PasskeyReport& passkey) {
                       passkey.extended_tokens > 0 ? with_commas(passkey.extended_tokens) : "not known");
   std::vector<std::string> line = {"", "tokens"};
   for (const int depth : passkey.depths) line.push_back(fmt::format("{}%", depth));
-  add_line(page, line);
+  Table table = {line};
   for (std::size_t i = 0; i < passkey.cells.size(); i += passkey.depths.size()) {
     line = {passkey.cells[i].variant, with_commas(passkey.cells[i].length)};
     for (std::size_t k = 0; k < passkey.depths.size(); ++k) {
       const auto& recalled = passkey.cells[i + k].recalled;
       line.push_back(recalled ? std::to_string(*recalled) : "-");
     }
-    add_line(page, line);
+    table.push_back(line);
   }
+  add_table(page, table);
 }
 
 }  // namespace
