@@ -4,14 +4,16 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
 
+#include "base/file_lock.h"
 #include "base/log.h"
-#include "base/mapped_file.h"
 #include "cli/engine_flags.h"
+#include "cli/idle_flags.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "report/report.h"
@@ -21,6 +23,7 @@ namespace plimsoll::cli {
 namespace {
 
 struct Flags {
+  const CLI::App* verb = nullptr;
   CommonFlags common;
   EngineFlags engine;
   std::string model;
@@ -35,6 +38,21 @@ struct Flags {
   std::vector<std::string> stop;
   bool ignore_eos = false;
 };
+
+Status check_flags(const Flags& flags) {
+  const bool is_batch = !flags.batch_file.empty(), is_one = !is_batch && !flags.is_jsonl;
+  return refuse_idle_flags(
+      *flags.verb,
+      {{is_batch, {"--jsonl"}, "beside --batch-file: its lines have a form of their own"},
+       {!is_one,
+        {"--prompt", "--chat", "--system", "--max-tokens", "--temperature", "--top-p", "--top-k", "--min-p",
+         "--repetition-penalty", "--seed", "--stop", "--ignore-eos"},
+        fmt::format("beside {}: each line says it for itself", is_batch ? "--batch-file" : "--jsonl")},
+       {is_batch, {"--batch"}, "beside --batch-file: --max-num-seqs says how many requests run at a time"},
+       {is_one, {"--batch"}, "without --jsonl: there is one request"},
+       {!is_batch, {"--served-model-name"}, "without --batch-file: nothing else names the model"},
+       {is_one && !flags.is_chat, {"--system", "--chat-template"}, "without --chat"}});
+}
 
 /// The request body that the flags spell; the same reader takes it as over HTTP.
 Json body_of(const Flags& flags, const std::string& prompt) {
@@ -93,7 +111,7 @@ int run_one(const Flags& flags, serve::Offline& offline) {
   return written ? 0 : report_error(flags.common, written.error());
 }
 
-/// Where lines of answers go: the -o file, or stdout.
+/// Where lines of answers go: the -o file, which the caller holds a lock of, or stdout.
 Result<std::ostream*> open_answers(const Flags& flags, std::ofstream& file, std::ios::openmode mode) {
   if (flags.common.output.empty()) return &std::cout;
   file.open(flags.common.output, std::ios::out | std::ios::binary | mode);
@@ -103,8 +121,15 @@ Result<std::ostream*> open_answers(const Flags& flags, std::ofstream& file, std:
   return &file;
 }
 
+/// Of the -o file, where there is one.
+Result<FileLock> lock_answers(const Flags& flags) {
+  return flags.common.output.empty() ? FileLock() : FileLock::take(flags.common.output);
+}
+
 int run_lines(const Flags& flags, serve::Offline& offline) {
   std::ios::sync_with_stdio(false);
+  const auto lock = lock_answers(flags);
+  if (!lock) return report_error(flags.common, lock.error());
   std::ofstream file;
   const auto out = open_answers(flags, file, std::ios::trunc);
   if (!out) return report_error(flags.common, out.error());
@@ -113,10 +138,16 @@ int run_lines(const Flags& flags, serve::Offline& offline) {
   return *num_failed == 0 ? 0 : exit_status(ErrorCode::kNo);
 }
 
-Result<std::string> read_batch_file(const std::string& path) {
-  constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
-  if (path != "-") return read_file(path, kMostBytes);
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+Result<serve::Batch> open_batch(const Flags& flags) {
+  if (flags.batch_file == "-") return serve::Batch::open(std::cin, flags.common.output);
+  std::error_code problem;
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(flags.batch_file, problem))
+    file.open(flags.batch_file, std::ios::binary);
+  if (!file.is_open())
+    return fail(ErrorCode::kMalformed, "the requests cannot be read", flags.batch_file,
+                "name a file that is there and readable, or - for stdin");
+  return serve::Batch::open(file, flags.common.output);
 }
 
 /// Answers what is open of the batch; nothing is loaded when that is nothing.
@@ -148,9 +179,15 @@ int run_batch(const Flags& flags, serve::LoadOptions& load) {
   if (std::filesystem::equivalent(flags.batch_file, flags.common.output, none))
     return report_error(flags.common, Error{ErrorCode::kUsage, "requests and answers are one file",
                                             flags.common.output, "name another file for the answers"});
-  auto text = read_batch_file(flags.batch_file);
-  if (!text) return report_error(flags.common, text.error());
-  auto batch = serve::Batch::open(std::move(*text), flags.common.output);
+  // The answers are lines, however many: they cannot be the one document as well.
+  if (flags.common.is_json() && flags.common.output.empty())
+    return report_error(
+        flags.common,
+        Error{ErrorCode::kUsage, "with --format json the summary of the batch is the one document on stdout",
+              "--format", "name a file for the answers: -o FILE"});
+  const auto lock = lock_answers(flags);
+  if (!lock) return report_error(flags.common, lock.error());
+  auto batch = open_batch(flags);
   if (!batch) return report_error(flags.common, batch.error());
   const serve::BatchCounts& counts = batch->counts();
   if (counts.answered_before > 0)
@@ -159,7 +196,7 @@ int run_batch(const Flags& flags, serve::LoadOptions& load) {
   load.served_model_names = flags.served_model_names;
   if (const Status done = answer_batch(flags, load, *batch); !done)
     return report_error(flags.common, done.error());
-  if (flags.common.is_json() && !flags.common.output.empty()) {
+  if (flags.common.is_json()) {
     const Status written =
         write_stdout(dump_pretty(Json::object({{"schema", "plimsoll.generate_batch/1"},
                                                {"requests", counts.requests},
@@ -175,6 +212,7 @@ int run_batch(const Flags& flags, serve::LoadOptions& load) {
 int run(Flags& flags) {
   // Lines in, lines out: an error that stops all of them is a document too.
   if (flags.is_jsonl) flags.common.format = "json";
+  if (const Status sound = check_flags(flags); !sound) return report_error(flags.common, sound.error());
   if (const Status settled = settle_model(flags.model, flags.common); !settled)
     return report_error(flags.common, settled.error());
   auto load = load_options(flags.engine, flags.model, flags.common);
@@ -198,23 +236,18 @@ Verb add_generate(CLI::App& app) {
   CLI::App* verb =
       app.add_subcommand("generate", "one completion or chat in the terminal, or many from a file");
   verb->add_option("MODEL", flags->model, kModelHelp);
-  CLI::Option* jsonl = verb->add_flag("--jsonl", flags->is_jsonl,
-                                      "one request per line of stdin, one answer per line of stdout");
-  CLI::Option* batch_file =
-      verb->add_option(
-              "--batch-file,-i,--input-file", flags->batch_file,
-              "requests in OpenAI's batch form, one a line (- is stdin); with -o FILE a second start "
-              "goes on where the first one stopped")
-          ->excludes(jsonl);
+  flags->verb = verb;
+  verb->add_flag("--jsonl", flags->is_jsonl, "one request per line of stdin, one answer per line of stdout");
+  verb->add_option("--batch-file,-i,--input-file", flags->batch_file,
+                   "requests in OpenAI's batch form, one a line as below (- is stdin); answers are lines as "
+                   "well, and with -o FILE a second start goes on where the first one stopped");
   verb->add_option("--served-model-name", flags->served_model_names,
-                   "names that requests of --batch-file may give as their model (default: MODEL)")
-      ->needs(batch_file);
+                   "names that requests of --batch-file may give as their model (default: MODEL)");
   verb->add_option("--batch", flags->batch, "lines under way at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   verb->add_option("--prompt", flags->prompt,
-                   "text to go on from, or the question with --chat (default: stdin)")
-      ->excludes(batch_file);
+                   "text to go on from, or the question with --chat (default: stdin)");
   verb->add_flag("--chat", flags->is_chat, "ask through the model's chat template");
   verb->add_option("--system", flags->system, "system message of --chat");
   verb->add_option("--max-tokens", flags->max_tokens,
@@ -238,7 +271,13 @@ Verb add_generate(CLI::App& app) {
           "  echo '{\"prompt_token_ids\":[1,2,3],\"max_tokens\":8,\"temperature\":0}' | plimsoll generate "
           "./model --jsonl\n"
           "  plimsoll generate ./model --jsonl --batch 8 --dtype float32 < requests.jsonl > answers.jsonl\n"
-          "  plimsoll generate ./model --batch-file batch.jsonl -o answers.jsonl") +
+          "  plimsoll generate ./model --batch-file batch.jsonl -o answers.jsonl\n"
+          "A line of batch.jsonl (docs/formats/batch.md):\n"
+          "  "
+          "{\"custom_id\":\"r1\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"messages\":"
+          "[{\"role\":\"user\",\"content\":\"Why is the sky blue?\"}],\"max_tokens\":50}}\n"
+          "Of --jsonl: {\"prompt\":\"The sky is\",\"max_tokens\":8}, or \"messages\", or "
+          "\"prompt_token_ids\"") +
       kModelEnvironment);
   return make_verb(verb, flags, run);
 }

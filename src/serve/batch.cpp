@@ -3,17 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <istream>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "serve/routes.h"
 
@@ -87,8 +88,9 @@ Json refusal(const std::string& custom_id, Json error) {
                        {"error", std::move(error)}});
 }
 
-/// The line of a request that the routes answered, well or not.
-Json answer_line(const std::string& custom_id, std::int64_t line, const http::Response& response) {
+/// The line of a request that the routes answered, well or not. `model`: as requests may call it.
+Json answer_line(const std::string& custom_id, std::int64_t line, const http::Response& response,
+                 const std::string& model) {
   const std::string request_id(http::header(response.headers, "x-request-id"));
   Json body;
   if (auto parsed = parse_json(response.body, "answer")) body = std::move(*parsed);
@@ -98,6 +100,10 @@ Json answer_line(const std::string& custom_id, std::int64_t line, const http::Re
     const std::string* message = body.at_pointer("/error/message").as_string();
     error = error_json(code ? *code : fmt::format("http_{}", response.status),
                        message ? *message : "the request could not be answered", line);
+    if (code && *code == "model_not_found")
+      error.set("message", fmt::format("{}; here it is called `{}`: leave the name out, or start with "
+                                       "--served-model-name",
+                                       *error["message"].as_string(), model));
   }
   return Json::object({{"id", "batch_req_" + request_id},
                        {"custom_id", custom_id},
@@ -111,32 +117,23 @@ bool is_failure(const Json& answer) {
   return !answer["error"].is_null() || answer.at_pointer("/response/status_code") != Json(200);
 }
 
-/// The HTTP request that a line asks for, or what is wrong with the line.
-tl::expected<http::Request, Json> read_line(std::string_view text, std::int64_t number) {
+/// What is wrong with a line whose JSON was read; null when it is a request.
+Json wrong_with(const Json& line, std::int64_t number) {
   const auto wrong = [&](std::string code, const std::string& message) {
-    return tl::unexpected(error_json(std::move(code), message, number));
+    return error_json(std::move(code), message, number);
   };
-  const auto line = parse_json(text, fmt::format("line {}", number), kLineOptions);
-  if (!line) return wrong("invalid_json_line", line.error().describe());
-  if (!line->is_object()) return wrong("invalid_json_line", "the line is no JSON object");
+  if (!line.is_object()) return wrong("invalid_json_line", "the line is no JSON object");
   for (const char* name : {"custom_id", "method", "url"}) {
-    const std::string* value = (*line)[name].as_string();
+    const std::string* value = line[name].as_string();
     if (!value || value->empty())
       return wrong("missing_required_parameter", fmt::format("{} must be a string that is not empty", name));
   }
-  http::Request request{.method = *(*line)["method"].as_string(),
-                        .path = *(*line)["url"].as_string(),
-                        .query = {},
-                        .headers = {},
-                        .body = {}};
-  if (request.method != "POST")
-    return wrong("invalid_method", fmt::format("method must be POST, got {}", request.method));
-  const Json& body = (*line)["body"];
-  if (!body.is_object()) return wrong("missing_required_parameter", "body must be an object");
-  if (body["stream"] == Json(true))
+  const std::string& method = *line["method"].as_string();
+  if (method != "POST") return wrong("invalid_method", fmt::format("method must be POST, got {}", method));
+  if (!line["body"].is_object()) return wrong("missing_required_parameter", "body must be an object");
+  if (line["body"]["stream"] == Json(true))
     return wrong("invalid_request", "stream is not for a batch: each request is answered whole");
-  request.body = dump(body);
-  return request;
+  return {};
 }
 
 /// How every line of answers begins.
@@ -155,21 +152,86 @@ Status check_tail(const std::string& output, std::uintmax_t begin, std::int64_t 
               fmt::format("{}: line {}", output, number), "name another file, or remove the line");
 }
 
+/// What a file of answers holds. The values say whether the request failed.
+struct KnownAnswers {
+  std::unordered_map<std::string, bool> by_id;
+  std::unordered_map<std::int64_t, bool> by_line;  // of those without custom_id
+  std::uintmax_t whole_bytes = 0;                  // up to the end of the last whole line
+  std::int64_t num_lines = 0;
+
+  std::optional<bool> of(const std::string& custom_id, std::int64_t line) const {
+    const auto find = [](const auto& answers, const auto& key) {
+      const auto known = answers.find(key);
+      return known == answers.end() ? std::nullopt : std::optional(known->second);
+    };
+    return custom_id.empty() ? find(by_line, line) : find(by_id, custom_id);
+  }
+};
+
+Result<KnownAnswers> read_answers(const std::string& output) {
+  KnownAnswers known;
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(output, problem)) return known;  // nothing is there, or a pipe
+  std::ifstream in(output, std::ios::binary);
+  for (std::string text; std::getline(in, text) && !in.eof();) {
+    ++known.num_lines;
+    const auto answer = parse_json(text, output);
+    const std::string* custom_id = answer ? (*answer)["custom_id"].as_string() : nullptr;
+    const auto line = answer ? answer->at_pointer("/error/line").as_integer() : std::nullopt;
+    if (!custom_id && !line)
+      return fail(ErrorCode::kMalformed, "the file for the answers holds a line that is no answer of a batch",
+                  fmt::format("{}: line {}", output, known.num_lines),
+                  "name another file, or remove the line");
+    if (custom_id)
+      known.by_id[*custom_id] = is_failure(*answer);
+    else
+      known.by_line[*line] = true;
+    known.whole_bytes += text.size() + 1;
+  }
+  return known;
+}
+
+Status cut_tail(const std::string& output, const KnownAnswers& known) {
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(output, problem)) return {};
+  if (std::filesystem::file_size(output, problem) <= known.whole_bytes) return {};
+  PLIMSOLL_TRY_VOID(check_tail(output, known.whole_bytes, known.num_lines + 1));
+  std::filesystem::resize_file(output, known.whole_bytes, problem);
+  if (problem)
+    return fail(ErrorCode::kUsage, "the last answer is not whole and cannot be cut off: " + problem.message(),
+                output, "check that the file is writable");
+  return {};
+}
+
 }  // namespace
 
-Result<Batch> Batch::open(std::string requests, const std::string& output) {
+Batch::Line Batch::read_line(std::string_view text, std::int64_t number) {
+  Line line;
+  line.number = number;
+  const auto parsed = parse_json(text, fmt::format("line {}", number), kLineOptions);
+  if (!parsed) {
+    line.refusal = error_json("invalid_json_line", parsed.error().describe(), number);
+    return line;
+  }
+  if (const std::string* custom_id = (*parsed)["custom_id"].as_string()) line.custom_id = *custom_id;
+  line.refusal = wrong_with(*parsed, number);
+  if (!line.refusal.is_null()) return line;
+  line.path = *(*parsed)["url"].as_string();
+  line.body = dump((*parsed)["body"]);
+  return line;
+}
+
+Result<Batch> Batch::open(std::istream& requests, const std::string& output) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  PLIMSOLL_TRY(const KnownAnswers known, read_answers(output));
   Batch batch;
-  batch.text_ = std::move(requests);
   std::unordered_map<std::string, std::int64_t> seen;
   std::int64_t number = 0;
-  for (std::size_t at = 0; at < batch.text_.size();) {
-    const std::size_t end = std::min(batch.text_.find('\n', at), batch.text_.size());
-    Line line{.number = ++number, .begin = at, .size = end - at, .custom_id = {}};
-    at = end + 1;
-    const std::string_view text = batch.text_of(line);
-    if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    if (const auto parsed = parse_json(text, "line", kLineOptions))
-      if (const std::string* custom_id = (*parsed)["custom_id"].as_string()) line.custom_id = *custom_id;
+  for (std::string text; std::getline(requests, text);) {
+    std::string_view rest = text;
+    if (++number == 1 && rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+    if (rest.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    Line line = read_line(rest, number);
     if (!line.custom_id.empty()) {
       const auto [first, is_new] = seen.emplace(line.custom_id, number);
       if (!is_new)
@@ -179,52 +241,16 @@ Result<Batch> Batch::open(std::string requests, const std::string& output) {
                         line.custom_id),
             fmt::format("lines {} and {}", first->second, number), "give each request its own");
     }
-    batch.open_.push_back(std::move(line));
-  }
-  batch.counts_.requests = std::ssize(batch.open_);
-  if (!output.empty()) PLIMSOLL_TRY_VOID(batch.note_answers(output));
-  return batch;
-}
-
-Status Batch::note_answers(const std::string& output) {
-  std::error_code problem;
-  if (!std::filesystem::is_regular_file(output, problem)) return {};  // nothing is there, or a pipe
-  std::ifstream in(output, std::ios::binary);
-  std::unordered_map<std::string, bool> by_id;  // whether it failed
-  std::unordered_map<std::int64_t, bool> by_line;
-  std::uintmax_t whole_bytes = 0;
-  std::int64_t number = 0;
-  for (std::string text; std::getline(in, text) && !in.eof();) {
-    ++number;
-    const auto answer = parse_json(text, output);
-    const std::string* custom_id = answer ? (*answer)["custom_id"].as_string() : nullptr;
-    const auto line = answer ? answer->at_pointer("/error/line").as_integer() : std::nullopt;
-    if (!custom_id && !line)
-      return fail(ErrorCode::kMalformed, "the file for the answers holds a line that is no answer of a batch",
-                  fmt::format("{}: line {}", output, number), "name another file, or remove the line");
-    if (custom_id)
-      by_id[*custom_id] = is_failure(*answer);
+    ++batch.counts_.requests;
+    if (const auto has_failed = known.of(line.custom_id, number))
+      batch.counts_.failed += *has_failed ? 1 : 0;
     else
-      by_line[*line] = true;
-    whole_bytes += text.size() + 1;
+      batch.open_.push_back(std::move(line));
   }
-  in.close();
-  if (std::filesystem::file_size(output, problem) > whole_bytes) {
-    PLIMSOLL_TRY_VOID(check_tail(output, whole_bytes, number + 1));
-    std::filesystem::resize_file(output, whole_bytes, problem);
-    if (problem)
-      return fail(ErrorCode::kUsage,
-                  "the last answer is not whole and cannot be cut off: " + problem.message(), output,
-                  "check that the file is writable");
-  }
-  std::erase_if(open_, [&](const Line& line) {
-    const auto known = by_id.find(line.custom_id);
-    const bool is_known = line.custom_id.empty() ? by_line.contains(line.number) : known != by_id.end();
-    if (is_known) counts_.failed += line.custom_id.empty() || known->second ? 1 : 0;
-    return is_known;
-  });
-  counts_.answered = counts_.answered_before = counts_.requests - std::ssize(open_);
-  return {};
+  if (requests.bad()) return fail(ErrorCode::kMalformed, "the requests cannot be read to their end", "");
+  batch.counts_.answered = batch.counts_.answered_before = batch.counts_.requests - std::ssize(batch.open_);
+  PLIMSOLL_TRY_VOID(cut_tail(output, known));
+  return batch;
 }
 
 Status Batch::write(const Json& answer, std::ostream& out, const BatchOptions& options) {
@@ -242,7 +268,8 @@ Status Batch::write(const Json& answer, std::ostream& out, const BatchOptions& o
 
 Status Batch::run(LoadedModel& model, std::ostream& out, const BatchOptions& options) {
   Answers answers;
-  Metrics metrics(model.context.names.front(), model.engine->memory());
+  const std::string& name = model.context.names.front();
+  Metrics metrics(name, model.engine->memory());
   EngineLoop loop(*model.engine, metrics,
                   {.max_queue = std::numeric_limits<std::int32_t>::max(),
                    .max_num_seqs = options.max_num_seqs,
@@ -252,13 +279,17 @@ Status Batch::run(LoadedModel& model, std::ostream& out, const BatchOptions& opt
   std::size_t next = 0, under_way = 0;
   while (next < open_.size() || under_way > 0) {
     if (next < open_.size() && under_way < most_under_way) {
-      const Line& line = open_[next];
-      auto request = read_line(text_of(line), line.number);
-      if (request) {
-        routes.handle(std::move(*request), std::make_shared<BatchResponder>(answers, next));
+      Line& line = open_[next];
+      if (line.refusal.is_null()) {
+        routes.handle({.method = "POST",
+                       .path = line.path,
+                       .query = {},
+                       .headers = {},
+                       .body = std::exchange(line.body, {})},
+                      std::make_shared<BatchResponder>(answers, next));
         ++under_way;
       } else {
-        PLIMSOLL_TRY_VOID(write(refusal(line.custom_id, std::move(request).error()), out, options));
+        PLIMSOLL_TRY_VOID(write(refusal(line.custom_id, std::move(line.refusal)), out, options));
       }
       ++next;
       continue;
@@ -269,7 +300,7 @@ Status Batch::run(LoadedModel& model, std::ostream& out, const BatchOptions& opt
       return fail(ErrorCode::kInternal, "the engine failed; the requests without an answer are still open",
                   "", "start the same command again");
     const Line& line = open_[answer.request];
-    PLIMSOLL_TRY_VOID(write(answer_line(line.custom_id, line.number, answer.response), out, options));
+    PLIMSOLL_TRY_VOID(write(answer_line(line.custom_id, line.number, answer.response, name), out, options));
   }
   open_.clear();
   return {};

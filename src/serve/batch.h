@@ -31,11 +31,11 @@ struct BatchOptions {
 
 class Batch {
  public:
-  /// Splits the requests, and takes note of the answers that `output` holds (empty: of none). A last answer
-  /// of `output` that is not whole is cut off. Errors: kMalformed when two requests have one custom_id, or a
-  /// line of `output` is no answer and no
-  ///         beginning of one; kUsage when `output` cannot be cut.
-  static Result<Batch> open(std::string requests, const std::string& output);
+  /// Reads the requests, each line once, and keeps those that `output` (empty: none) holds no answer of. A
+  /// last answer of `output` that is not whole is cut off. Errors: kMalformed when the requests cannot be
+  /// read or two of them have one custom_id, or a line of `output` is no answer and no beginning of one;
+  /// kUsage when `output` cannot be cut.
+  static Result<Batch> open(std::istream& requests, const std::string& output);
 
   bool is_done() const { return open_.empty(); }
   const BatchCounts& counts() const { return counts_; }
@@ -48,18 +48,15 @@ class Batch {
 
  private:
   struct Line {
-    std::int64_t number = 0;          // from 1
-    std::size_t begin = 0, size = 0;  // in text_
-    std::string custom_id;            // empty: none could be read
+    std::int64_t number = 0;  // from 1
+    std::string custom_id;    // empty: none could be read
+    std::string path, body;   // what is asked of which route
+    Json refusal;             // why the line is no request; null: it is one
   };
 
-  Status note_answers(const std::string& output);
-  std::string_view text_of(const Line& line) const {
-    return std::string_view(text_).substr(line.begin, line.size);
-  }
+  static Line read_line(std::string_view text, std::int64_t number);
   Status write(const Json& answer, std::ostream& out, const BatchOptions& options);
 
-  std::string text_;
   std::vector<Line> open_;
   BatchCounts counts_;
 };

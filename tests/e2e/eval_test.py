@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`eval` and `generate --batch-file` as a user calls them."""
+import fcntl
 import json
 import math
 
@@ -45,6 +46,61 @@ def test_eval_wants_something_to_measure(run, golden):
     model = str(golden("models/llama_f32"))
     for arguments in ([], ["--kl"], ["--passkey-lengths", "100"], ["--perplexity", ""], ["--passkey"]):
         assert run("eval", model, *arguments).returncode == 2, arguments
+
+
+def test_what_is_asked_twice_is_measured_once(run, golden, tmp_path):
+    done = run("eval", str(golden("models/llama_f32")), "--token-ids", str(ids_file(golden, tmp_path, "llama_f32")),
+               "--dtype", "auto,float32,auto", "--kv-cache-dtype", "fp8,fp8,auto", "--threads", "1", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["text"]["rows"]
+    assert [(row["dtype"], row["kv_cache_dtype"]) for row in rows] == \
+        [("auto", "auto"), ("float32", "auto"), ("auto", "fp8")]
+
+
+def test_flags_without_effect_are_refused(run, golden, tmp_path):
+    model, batch = str(golden("models/llama_f32")), tmp_path / "batch.jsonl"
+    batch.write_text("")
+    text = ["--token-ids", str(ids_file(golden, tmp_path, "llama_f32"))]
+    for verb, arguments, named in (
+            ("generate", ["--batch-file", str(batch), "--max-tokens", "3", "--chat"], "--chat, --max-tokens"),
+            ("generate", ["--batch-file", str(batch), "--jsonl"], "--jsonl"),
+            ("generate", ["--batch-file", str(batch), "--prompt", "x"], "--prompt"),
+            ("generate", ["--batch-file", str(batch), "--batch", "2"], "--batch"),
+            ("generate", ["--jsonl", "--temperature", "0"], "--temperature"),
+            ("generate", ["--jsonl", "--served-model-name", "x"], "--served-model-name"),
+            ("generate", ["--prompt", "x", "--batch", "2"], "--batch"),
+            ("generate", ["--prompt", "x", "--system", "y"], "--system"),
+            ("eval", [*text, "--windows", "llama.cpp", "--stride", "8"], "--stride"),
+            ("eval", [*text, "--passkey-trials", "2"], "--passkey-trials"),
+            ("eval", ["--passkey", "--max-windows", "2"], "--max-windows"),
+            ("eval", [*text, "--perplexity", "README.md"], "--token-ids")):
+        done = run(verb, model, *arguments, input="")
+        assert done.returncode == 2, arguments
+        assert f"{named} would have no effect" in done.stderr, done.stderr
+
+
+def test_a_batch_in_json_is_one_document(run, golden, tmp_path):
+    batch = tmp_path / "batch.jsonl"
+    batch.write_text("")
+    done = run("generate", str(golden("models/llama_f32")), "--batch-file", str(batch), "--format", "json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["code"] == "usage"
+    assert "-o FILE" in done.stderr
+
+
+def test_answers_that_another_process_writes_are_left_alone(run, golden, tmp_path):
+    batch, answers = tmp_path / "batch.jsonl", tmp_path / "answers.jsonl"
+    batch.write_text("")
+    for arguments in (["--batch-file", str(batch)], ["--jsonl"]):
+        with answers.open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            held.write("kept")
+            held.flush()
+            done = run("generate", str(golden("models/llama_f32")), *arguments, "-o", str(answers), "--threads", "1",
+                       input="")
+        assert done.returncode == 2, arguments
+        assert "another process is writing the file" in done.stderr
+        assert answers.read_text() == "kept"
 
 
 def test_a_batch_goes_on_where_it_stopped(run, golden, tmp_path):

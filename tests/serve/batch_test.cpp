@@ -35,13 +35,18 @@ std::multimap<std::string, Json> by_id(const std::string& lines) {
   return result;
 }
 
+Result<Batch> open_batch(const std::string& requests, const std::string& output) {
+  std::istringstream in(requests);
+  return Batch::open(in, output);
+}
+
 struct Finished {
   BatchCounts counts;
   std::multimap<std::string, Json> answers;  // by custom_id
 };
 
 Finished run_all(const std::string& requests) {
-  auto batch = Batch::open(requests, "");
+  auto batch = open_batch(requests, "");
   EXPECT_TRUE(batch);
   LoadedModel model = scripted_model("Hello");
   std::ostringstream out;
@@ -102,8 +107,22 @@ TEST(Batch, ALineThatCannotBeDoneIsToldOfAndTheWorkGoesOn) {
   EXPECT_EQ(code("good"), Json());
 }
 
+TEST(Batch, AByteOrderMarkBeforeTheFirstRequestIsNoPartOfIt) {
+  const Finished run = run_all("\xEF\xBB\xBF" + request("a", R"("prompt":"x","max_tokens":1)"));
+  EXPECT_EQ(run.counts.failed, 0);
+  EXPECT_EQ(run.answers.count("a"), 1u);
+}
+
+TEST(Batch, ANameThatTheModelHasNotIsToldTheOneItHas) {
+  const Finished run = run_all(request("a", R"("prompt":"x","model":"gpt-9")"));
+  const std::string* message = run.answers.find("a")->second.at_pointer("/error/message").as_string();
+  ASSERT_TRUE(message);
+  EXPECT_NE(message->find("The model `gpt-9` does not exist; here it is called `"), std::string::npos);
+  EXPECT_NE(message->find("--served-model-name"), std::string::npos);
+}
+
 TEST(Batch, TwoRequestsOfOneCustomIdAreRefusedBeforeAnythingIsDone) {
-  const auto batch = Batch::open(request("a", "") + request("b", "") + request("a", ""), "");
+  const auto batch = open_batch(request("a", "") + request("b", "") + request("a", ""), "");
   ASSERT_FALSE(batch);
   EXPECT_EQ(batch.error().code, ErrorCode::kMalformed);
   EXPECT_EQ(batch.error().where, "lines 1 and 3");
@@ -115,14 +134,14 @@ TEST(Batch, AFileThatEndsInSomethingElseIsLeftAsItIs) {
   const std::string path = (folder.path() / "thesis.txt").string();
   for (const char* text : {"my thesis", "{\"id\":1}", "{\"id\":\"batch_reg"}) {
     std::ofstream(path, std::ios::binary) << text;
-    const auto batch = Batch::open(request("a", R"("prompt":[5],"max_tokens":1)"), path);
+    const auto batch = open_batch(request("a", R"("prompt":[5],"max_tokens":1)"), path);
     ASSERT_FALSE(batch) << text;
     EXPECT_EQ(batch.error().code, ErrorCode::kMalformed);
     EXPECT_EQ(*read_file(path), text);
   }
   for (const char* text : {"{", "{\"id\":\"batch_req_77\",\"custom"}) {
     std::ofstream(path, std::ios::binary) << text;
-    EXPECT_TRUE(Batch::open(request("a", R"("prompt":[5],"max_tokens":1)"), path)) << text;
+    EXPECT_TRUE(open_batch(request("a", R"("prompt":[5],"max_tokens":1)"), path)) << text;
     EXPECT_EQ(*read_file(path), "");
   }
 }
@@ -130,14 +149,14 @@ TEST(Batch, AFileThatEndsInSomethingElseIsLeftAsItIs) {
 TEST(Batch, AFileThatHoldsSomethingElseIsNotAddedTo) {
   const testing::MadeFolder folder;
   folder.put("answers.jsonl", "{\"custom_id\":\"a\"}\nnotes\n");
-  const auto batch = Batch::open(request("a", ""), (folder.path() / "answers.jsonl").string());
+  const auto batch = open_batch(request("a", ""), (folder.path() / "answers.jsonl").string());
   ASSERT_FALSE(batch);
   EXPECT_EQ(batch.error().code, ErrorCode::kMalformed);
   EXPECT_NE(batch.error().where.find("line 2"), std::string::npos);
 }
 
 TEST(Batch, AnEngineThatFailsLeavesTheRestOpen) {
-  auto batch = Batch::open(request("a", R"("prompt":"x")"), "");
+  auto batch = open_batch(request("a", R"("prompt":"x")"), "");
   ASSERT_TRUE(batch);
   auto engine = std::make_unique<ScriptedEngine>("Hello");
   engine->throws_in_step = true;
@@ -176,7 +195,7 @@ TEST(Batch, CutAnywhereAndStartedAgainItHasTheSameAnswers) {
   const testing::MadeFolder folder;
   const std::string path = (folder.path() / "answers.jsonl").string();
   const auto answer = [&] {
-    auto batch = Batch::open(requests, path);
+    auto batch = open_batch(requests, path);
     EXPECT_TRUE(batch);
     std::ofstream out(path, std::ios::app | std::ios::binary);
     EXPECT_TRUE(batch->run(*model, out, {.max_num_seqs = 2}));
