@@ -147,6 +147,7 @@ ModelSpec phi_from_config(KeyReader& keys) {
   read_head_norms(keys, false, spec);
   if (is_first) spec.rope.rotary_dim = keys.count("rotary_dim", kMaxHeadDim);
   spec.has_file_names = !is_first;
+  if (is_first) add_trait(spec, Trait::kUnknown);  // its files were never looked at
   const BlockNames names{
       "model.embed_tokens.weight", "model.layers.", "model.final_layernorm", "lm_head", true, true};
   const AttentionNames attention_names{.output = "self_attn.dense"};
