@@ -96,6 +96,7 @@ class Graph {
   void recur(const StateCall& call, std::span<const Row> rows, std::int64_t first_row, std::int64_t begin,
              std::int64_t end, int thread);
   void finish_state(const StateCall& call, std::int64_t r);
+  void gate_short(const StateCall& call, std::int64_t r, std::int64_t gate, float* out);
   void allocate_experts();
   void feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
                     std::int64_t num_rows, float* output);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixers with a state of engine/graph.h: Mamba 1 and 2, gated delta nets, Kimi delta attention, lightning
-// attention. All are one recurrence over independent rows: row = decay * row + change * key, out = row .
-// query; what key, query, value and decay are differs. Tokens of a sequence go through it one after the
-// other, so the bits do not depend on how they are cut into steps. Source: the recurrent forms of
-// transformers' modeling_mamba2, qwen3_next, kimi_linear, minimax and jamba.
+// attention, short convolutions. All but the last are one recurrence over independent rows: row = decay * row
+// + change * key, out = row . query; what key, query, value and decay are differs. Tokens of a sequence go
+// through it one after the other, so the bits do not depend on how they are cut into steps. Source: the
+// recurrent forms of transformers' modeling_mamba2, qwen3_next, kimi_linear, minimax and jamba.
 #include <algorithm>
 #include <cmath>
 
@@ -109,7 +109,8 @@ void Graph::scale_state_input(const StateCall& call, std::int64_t r) {
   scale(call.step(), call.widths.step, scales[4]);
 }
 
-// Channels [begin, end) of one sequence's rows: each becomes silu of its weighted last inputs.
+// Channels [begin, end) of one sequence's rows: each becomes the weighted sum of its last inputs, or silu of
+// it where a recurrence follows.
 void Graph::convolve(const StateCall& call, std::span<const Row> rows, std::int64_t first_row,
                      std::int64_t begin, std::int64_t end) {
   const StateWeights& weights = call.weights.state;
@@ -131,7 +132,7 @@ void Graph::convolve(const StateCall& call, std::span<const Row> rows, std::int6
                 }
               }
             });
-  for (std::size_t r = 0; r < rows.size(); ++r)
+  for (std::size_t r = 0; r < rows.size() && call.state.kind != Kind::kShortConv; ++r)
     kernels::activate(kernels::Activation::kSilu, end - begin,
                       states_.data() + (first_row + static_cast<std::int64_t>(r)) * call.stride + begin);
 }
@@ -273,12 +274,18 @@ void Graph::finish_state(const StateCall& call, std::int64_t r) {
   if (!state.norms_before_gate) apply_gate();
   if (!weight.empty()) {
     const std::int64_t width = inner / state.norm_groups;
+    const auto eps = static_cast<float>(state.norm_eps > 0 ? state.norm_eps : spec_.norm_eps);
     const std::int64_t step = std::ssize(weight) == inner ? width : 0;  // or all groups share the weight
     for (int group = 0; group < state.norm_groups; ++group)
-      kernels_.rms_norm(out + group * width, weight.data() + group * step, width,
-                        static_cast<float>(spec_.norm_eps), out + group * width);
+      kernels_.rms_norm(out + group * width, weight.data() + group * step, width, eps, out + group * width);
   }
   if (state.norms_before_gate) apply_gate();
+}
+
+// One row's input of a short convolution by its gate, or its output by the other, to `out`.
+void Graph::gate_short(const StateCall& call, std::int64_t r, std::int64_t gate, float* out) {
+  const float* row = states_.data() + r * call.stride;
+  for (std::int64_t i = 0; i < call.widths.mixed; ++i) out[i] = row[i] * row[gate + i];
 }
 
 void Graph::find_runs(std::span<const Row> rows) {
@@ -305,6 +312,11 @@ void Graph::state_block(std::span<const Row> rows, int layer, const float* input
     });
   };
   project_state(call, input, num_rows);
+  const bool is_short = state.kind == Kind::kShortConv;
+  if (is_short)
+    team_.run(num_rows, [&](std::int64_t r, int) {
+      gate_short(call, r, call.step(), states_.data() + r * call.stride);
+    });
   if (state.kernel > 1)
     for_runs(call.widths.mixed, [&](auto run, auto first, auto begin, auto end, int) {
       convolve(call, run, first, begin, end);
@@ -314,11 +326,16 @@ void Graph::state_block(std::span<const Row> rows, int layer, const float* input
       kernels::activate(kernels::Activation::kSilu, call.widths.mixed, states_.data() + r * call.stride);
     });
   if (state.kind == Kind::kMamba) select(call, num_rows);
-  team_.run(num_rows, [&](std::int64_t r, int) { prepare_recurrence(call, r); });
-  for_runs(inner, [&](auto run, auto first, auto begin, auto end, int thread) {
-    recur(call, run, first, begin, end, thread);
-  });
-  team_.run(num_rows, [&](std::int64_t r, int) { finish_state(call, r); });
+  if (is_short) {
+    team_.run(num_rows,
+              [&](std::int64_t r, int) { gate_short(call, r, call.gate(), attended_.data() + r * inner); });
+  } else {
+    team_.run(num_rows, [&](std::int64_t r, int) { prepare_recurrence(call, r); });
+    for_runs(inner, [&](auto run, auto first, auto begin, auto end, int thread) {
+      recur(call, run, first, begin, end, thread);
+    });
+    team_.run(num_rows, [&](std::int64_t r, int) { finish_state(call, r); });
+  }
 
   const std::int64_t hidden = spec_.hidden_size;
   float* result = adds ? states_.data() : output;

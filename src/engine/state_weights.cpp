@@ -30,6 +30,17 @@ void take_apart_mamba2(const model::State& state, StateWeights& weights) {
                 weights.input_bias.begin() + inner + channels);
 }
 
+// in_proj of a short convolution: what gates its input, the output's gate, the input. So does its bias.
+void take_apart_short_convolution(const model::State& state, StateWeights& weights) {
+  const std::int64_t width = state.channels();
+  weights.step = some_rows(weights.input, width, {0, 0, 0});
+  weights.gate = some_rows(weights.input, width, {width, 0, 0});
+  weights.query_key_value = some_rows(weights.input, width, {2 * width, 0, 0});
+  if (!weights.input_bias.empty())
+    std::swap_ranges(weights.input_bias.begin(), weights.input_bias.begin() + width,
+                     weights.input_bias.begin() + 2 * width);
+}
+
 // in_proj_qkvz and in_proj_ba of Qwen 3-Next: of each key head q, k, and v and z of the heads that share it;
 // then beta and decay of those heads.
 void take_apart_delta_net(const model::State& state, LayerWeights& layer) {
@@ -73,6 +84,7 @@ void take_apart_state(const model::State& state, int index, std::size_t num_laye
   StateWeights& weights = layer.state;
   if (state.kind == Kind::kMamba) take_apart_mamba(state, weights);
   if (state.kind == Kind::kMamba2) take_apart_mamba2(state, weights);
+  if (state.kind == Kind::kShortConv) take_apart_short_convolution(state, weights);
   if (state.kind == Kind::kGatedDeltaNet) take_apart_delta_net(state, layer);
   if (state.kind == Kind::kLightning) take_apart_lightning(state, layer);
   for (const auto* part : {&weights.query_convolution, &weights.key_convolution, &weights.value_convolution})

@@ -66,8 +66,8 @@ inline constexpr int kLogitRows = 64;
 /// What a mixer with a state computes of one row before its recurrence: parts of one buffer, in elements.
 struct StateWidths {
   std::int64_t mixed = 0;      // what passes the convolution: q, k, v, or x (with B and C)
-  std::int64_t gate = 0;       // of the output: heads x head_dim, which the output has too
-  std::int64_t step = 0;       // time steps or decays
+  std::int64_t gate = 0;       // of the output, which is as wide: heads x head_dim
+  std::int64_t step = 0;       // time steps or decays; of a short convolution what gates its input
   std::int64_t strength = 0;   // delta nets: beta; Mamba 2: decays
   std::int64_t selection = 0;  // Mamba 1: step, B and C
   std::int64_t total() const { return mixed + gate + step + strength + selection; }

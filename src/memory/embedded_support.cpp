@@ -37,17 +37,18 @@ Status check_mixer(const model::Latent& latent, const std::string& where) {
 
 Status check_mixer(const model::State& state, const std::string& where) {
   using Kind = model::StateKind;
-  if (state.kind == Kind::kLinear || state.kind == Kind::kShortConv || state.kind == Kind::kIndexRing ||
-      state.state_size < 1 || state.is_copied)
+  const bool has_recurrence = state.kind != Kind::kShortConv;
+  if (state.kind == Kind::kLinear || state.kind == Kind::kIndexRing ||
+      (has_recurrence && state.state_size < 1) || state.is_copied)
     return refuse(
         fmt::format("the embedded engine keeps no {} state, which this model has", to_string(state.kind)),
         where);
-  const bool is_by_heads = state.kind != Kind::kMamba;
+  const bool is_by_heads = has_recurrence && state.kind != Kind::kMamba;
   const bool is_sound = !is_by_heads || (state.heads > 0 && state.head_dim > 0 &&
                                          std::int64_t{state.heads} * state.head_dim == state.rows());
   const bool has_groups =
       state.kind != Kind::kMamba2 || (state.groups > 0 && state.heads % state.groups == 0);
-  const bool has_keys = state.kind == Kind::kMamba || state.kind == Kind::kMamba2 ||
+  const bool has_keys = !is_by_heads || state.kind == Kind::kMamba2 ||
                         (state.key_heads > 0 && state.heads % state.key_heads == 0);
   if (!is_sound || !has_groups || !has_keys || state.norm_groups < 1 || state.rows() % state.norm_groups != 0)
     return refuse("the heads of a state do not share its keys or channels evenly", where);

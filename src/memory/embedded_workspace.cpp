@@ -109,8 +109,10 @@ StateWidths state_widths(const model::State& state) {
     case Kind::kLightning:
       widths.mixed = 3 * inner;
       break;
-    case Kind::kLinear:
     case Kind::kShortConv:
+      widths.gate = widths.step = widths.mixed;
+      break;
+    case Kind::kLinear:
     case Kind::kIndexRing:
       break;
   }

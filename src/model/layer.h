@@ -134,6 +134,7 @@ struct State {
   double longest_step = std::numeric_limits<double>::infinity();
   bool norms_before_gate = false;                     // norm(x) * act(gate) instead of norm(x * act(gate))
   int norm_groups = 1;                                // groups of channels that are normalized apart
+  double norm_eps = 0.0;                              // of the output's norm; 0: the model's
   std::array<double, 5> input_scales{1, 1, 1, 1, 1};  // Mamba 2: of gate, x, B, C and step, as they come in
   double output_scale = 1.0;                          // multiplies what the output matrix gives
   std::int64_t rows() const { return state_size > 0 ? recurrent_elements / state_size : 0; }

@@ -154,8 +154,8 @@ bool is_known_rope_kind(std::string_view text) {
          std::any_of(kKinds.begin(), kKinds.end(), [&](const auto& kind) { return kind.first == text; });
 }
 
-void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::int64_t default_context,
-                      ModelSpec& spec) {
+void read_config_rope(KeyReader& keys, int head_dim, double share, double default_theta,
+                      std::int64_t default_context, ModelSpec& spec) {
   RopeSpec& rope = spec.rope;
   const bool is_v5 = keys["rope_parameters"].is_object();
   KeyReader scaling = keys.child(is_v5 ? "rope_parameters" : "rope_scaling");
@@ -166,7 +166,7 @@ void read_config_rope(KeyReader& keys, int head_dim, double default_theta, std::
   rope.kind = read_kind(scaling, scaling.has("rope_type") ? "rope_type" : "type", spec);
 
   const double partial =
-      scaling.positive("partial_rotary_factor", keys.positive("partial_rotary_factor", 1.0));
+      scaling.positive("partial_rotary_factor", keys.positive("partial_rotary_factor", share));
   rope.rotary_dim = static_cast<int>(static_cast<double>(head_dim) * std::min(partial, 1.0));
   // Pairs rotate: transformers' tables have one more dimension where a part of the head is an odd number.
   // A head's width that no config states (a class default that does not split) is no fault of the config.

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "model/families/families.h"
+#include "model/families/parts.h"
 #include "model/families/renames.h"
 #include "model/families/states.h"
 
@@ -26,11 +26,6 @@ DecoderDefaults defaults_of(std::int64_t context_tokens) {
           .has_class_defaults = true};
 }
 
-void set_ffn_bias(KeyReader& keys, ModelSpec& spec) {
-  const bool has_bias = keys.flag("mlp_bias", false);
-  for (Layer& layer : spec.layers) layer.ffn.has_bias = has_bias;
-}
-
 DecoderStyle style_of(const Mamba& mamba) {
   return {.extras = [&mamba](SpecWriter& writer, const Layer& layer, int) {
     if (std::holds_alternative<State>(layer.mixer) || !layer.side_states.empty())
@@ -38,21 +33,12 @@ DecoderStyle style_of(const Mamba& mamba) {
   }};
 }
 
-// The shared feed-forward and the experts hold gate and up as one matrix.
+// Experts with a shared one, or a feed-forward of its width alone under the same name.
 void write_granite_ffn(SpecWriter& writer, const Ffn& ffn) {
-  const std::int64_t width = writer.width(), inner = ffn.expert_intermediate_size;
-  if (ffn.kind == FfnKind::kMoe) {
-    writer.add(WeightGroup::kRouter, "block_sparse_moe.router.layer.weight", {ffn.experts, width});
-    for (const auto& [name, out, in] :
-         {std::tuple("input_linear", 2 * inner, width), std::tuple("output_linear", width, inner)})
-      writer.add(WeightGroup::kExperts, "block_sparse_moe." + std::string(name) + ".weight",
-                 {ffn.experts, out, in});
-  }
-  const bool is_moe = ffn.kind == FfnKind::kMoe;
-  const WeightGroup group = is_moe ? WeightGroup::kSharedExperts : WeightGroup::kFfn;
-  const std::int64_t shared = is_moe ? ffn.shared_intermediate_size : ffn.intermediate_size;
-  writer.linear(group, "shared_mlp.input_linear", 2 * shared, width);
-  writer.linear(group, "shared_mlp.output_linear", width, shared);
+  if (ffn.kind == FfnKind::kMoe) return write_granite_experts(writer, ffn);
+  writer.linear_as(Role::kGateUp, "shared_mlp.input_linear", 2 * std::int64_t{ffn.intermediate_size},
+                   writer.width());
+  writer.linear_as(Role::kDown, "shared_mlp.output_linear", writer.width(), ffn.intermediate_size);
 }
 
 Ffn read_granite_ffn(KeyReader& keys, const Ffn& dense) {
@@ -65,6 +51,7 @@ Ffn read_granite_ffn(KeyReader& keys, const Ffn& dense) {
   ffn = read_moe(keys, dense, {8, 2, dense.intermediate_size});
   ffn.shared_experts = 1;
   ffn.shared_intermediate_size = shared;
+  ffn.router.is_normalized = true;
   return ffn;
 }
 
@@ -107,10 +94,12 @@ void read_falcon_scales(KeyReader& keys, const Mamba& mamba, ModelSpec& spec) {
 }  // namespace
 
 ModelSpec bamba_from_config(KeyReader& keys) {
-  ModelSpec spec = read_config_decoder(keys, defaults_of(262'144));
+  DecoderDefaults defaults = defaults_of(262'144);
+  defaults.turned_share = 0.5;
+  ModelSpec spec = read_config_decoder(keys, defaults);
   const Mamba mamba = read_mamba2(keys, spec.hidden_size, kMambaDefaults);
   read_attention_bias(keys, spec);
-  set_ffn_bias(keys, spec);
+  set_ffn_bias(spec, keys.flag("mlp_bias", false));
   const auto attends = keys.named_layers("attn_layer_indices", spec.layers.size());
   for (std::size_t i = 0; i < spec.layers.size(); ++i)
     if (!attends[i]) spec.layers[i].mixer = state_of(mamba);
@@ -129,7 +118,7 @@ ModelSpec falcon_h1_from_config(KeyReader& keys) {
   mamba.has_gated_norm = keys.flag("mamba_rms_norm", false);
   mamba.has_output_bias = keys.flag("projectors_bias", false);
   read_attention_bias(keys, spec);
-  set_ffn_bias(keys, spec);
+  set_ffn_bias(spec, keys.flag("mlp_bias", false));
   mamba.norms_before_gate = mamba.has_gated_norm && keys.flag("mamba_norm_before_gate", true);
   for (Layer& layer : spec.layers) layer.side_states.push_back(state_of(mamba));
   read_falcon_scales(keys, mamba, spec);
@@ -145,21 +134,13 @@ ModelSpec granitemoehybrid_from_config(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, {.has_class_defaults = true});
   const Mamba mamba = read_mamba2(keys, spec.hidden_size, kMambaDefaults);
   read_attention_bias(keys, spec);
+  read_granite_scales(keys, spec);
   const bool has_rope = keys.text("position_embedding_type", "") == "rope";
-  const double scale = keys.positive("attention_multiplier", 1.0);
-  for_each_attention(spec, [&](Attention& attention, std::size_t) {
-    attention.uses_rope = has_rope;
-    attention.scale = scale;
-  });
+  for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.uses_rope = has_rope; });
   const Ffn ffn = read_granite_ffn(keys, spec.layers.front().ffn);
   for (Layer& layer : spec.layers) layer.ffn = ffn;
   if (!read_state_layers(keys, state_of(mamba), spec))
     for (Layer& layer : spec.layers) layer.mixer = state_of(mamba);
-  spec.embedding_scale = keys.positive("embedding_multiplier", 1.0);
-  spec.residual_scale = keys.positive("residual_multiplier", 1.0);
-  spec.logits_scale = 1.0 / keys.positive("logits_scaling", 1.0);
-  add_trait(spec, Trait::kOwnFfn);
-
   SpecWriter writer(spec);
   write_embedding(writer);
   const std::vector<Layer> layers = spec.layers;

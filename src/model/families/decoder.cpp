@@ -25,14 +25,6 @@ constexpr std::array<std::pair<std::string_view, Activation>, 8> kActivations{{
     {"relu2", Activation::kRelu2},
 }};
 
-// An engine that does not know the activation refuses it; sizes do not depend on it.
-Activation read_activation(KeyReader& keys) {
-  const std::string text = keys.text("hidden_act", "silu");
-  for (const auto& [name, activation] : kActivations)
-    if (name == text) return activation;
-  return Activation::kOther;
-}
-
 // The spelling under which the config has null for a key; the key itself where it has none.
 std::string_view spelling_with_null(const KeyReader& keys, std::string_view key) {
   if (!keys.contains(key))
@@ -87,6 +79,12 @@ int read_head_dim(KeyReader& keys, int hidden_size, int heads, std::string_view 
   return std::max(1, hidden_size / heads);
 }
 
+Activation activation_of(std::string_view name) {
+  const auto known = std::find_if(kActivations.begin(), kActivations.end(),
+                                  [&](const auto& activation) { return activation.first == name; });
+  return known == kActivations.end() ? Activation::kOther : known->second;
+}
+
 void add_trait(ModelSpec& spec, Trait trait) {
   if (std::find(spec.traits.begin(), spec.traits.end(), trait) == spec.traits.end())
     spec.traits.push_back(trait);
@@ -117,11 +115,15 @@ ModelSpec read_config_decoder(KeyReader& keys, const DecoderDefaults& defaults) 
   check_heads(keys, attention, "num_key_value_heads");
 
   Ffn ffn;
-  ffn.activation = read_activation(keys);
+  ffn.activation = activation_of(keys.text("hidden_act", "silu"));
   fill_layers(keys, attention, ffn, static_cast<std::size_t>(num_layers),
               otherwise(defaults.intermediate_size), spec);
   note_assumed(keys, defaults, spec);
-  read_config_rope(keys, attention.head_dim, defaults.rope_theta, defaults.context_tokens, spec);
+  const double share = defaults.turned_share > 0 ? defaults.turned_share : 1.0;
+  read_config_rope(keys, attention.head_dim, share, defaults.rope_theta, defaults.context_tokens, spec);
+  // Where transformers turns whole heads whatever partial_rotary_factor says, vLLM turns the part.
+  if (defaults.turned_share <= 0 && spec.rope.rotary_dim != attention.head_dim)
+    add_trait(spec, Trait::kOwnRope);
   const std::string dtype = keys.text(keys.has("dtype") ? "dtype" : "torch_dtype", "");
   spec.declared_dtype = dtype_from_config(dtype);
   return spec;

@@ -35,6 +35,8 @@ struct DecoderDefaults {
   bool ignores_head_keys =
       false;  // every head has its own keys and the width's share, whatever the config says
   bool derives_intermediate_size = false;  // from the width: leaving it out is how its configs are written
+  double turned_share = 0.0;  // of a head where the config states none; 0: of others than whole heads nothing
+                              // is known
 };
 
 /// Reads the common keys of a config into a spec whose layers are all alike and have no bias. A per-layer
@@ -52,6 +54,10 @@ void read_gguf_experts(KeyReader& keys, const Router& router, ModelSpec& spec);
 
 /// Only what all architectures' keys share: width, vocabulary, number of layers (empty ones), declared type.
 ModelSpec read_gguf_frame(KeyReader& keys, const artifact::Artifact& artifact);
+
+/// By transformers' name for it. kOther where it is not known: an engine refuses it, sizes do not depend on
+/// it.
+Activation activation_of(std::string_view name);
 
 /// Adds a trait once.
 void add_trait(ModelSpec& spec, Trait trait);

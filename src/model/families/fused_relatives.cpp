@@ -23,13 +23,13 @@ DecoderDefaults glm_defaults() {
           .intermediate_size = 13'696,
           .num_layers = 40,
           .vocab_size = 151'552,
-          .has_class_defaults = true};
+          .has_class_defaults = true,
+          .turned_share = 0.5};
 }
 
 ModelSpec read_glm(KeyReader& keys) {
   ModelSpec spec = read_config_decoder(keys, glm_defaults());
   spec.rope.interleaved = true;
-  assume_partial_rope(keys, 0.5, spec);
   const bool has_bias = keys.flag("attention_bias", true);
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
   spec.has_file_names = true;
@@ -75,7 +75,8 @@ ModelSpec phi3_from_config(KeyReader& keys) {
                                               .hidden_size = 3072,
                                               .intermediate_size = 8192,
                                               .vocab_size = 32'064,
-                                              .has_class_defaults = true});
+                                              .has_class_defaults = true,
+                                              .turned_share = 1.0});
   set_windows(spec, read_window(keys, 0));
   write_phi3(spec);
   return spec;

@@ -11,12 +11,14 @@
 namespace plimsoll::model {
 namespace {
 
-ModelSpec read_gemma(KeyReader& keys, const DecoderDefaults& defaults) {
+// `reads_one_key`: hidden_activation alone counts.
+ModelSpec read_gemma(KeyReader& keys, const DecoderDefaults& defaults, bool reads_one_key = true) {
   ModelSpec spec = read_config_decoder(keys, defaults);
   spec.norm_adds_one = true;
   spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden_size));
   // The first configs say "gelu" and mean its tanh form, as every engine computes it.
-  if (!keys.has("hidden_activation"))
+  const bool is_first = keys.text("hidden_act", "gelu") == "gelu";
+  if (!keys.has("hidden_activation") && (is_first || reads_one_key))
     for (Layer& layer : spec.layers) layer.ffn.activation = Activation::kGeluTanh;
   read_attention_bias(keys, spec);
   return spec;
@@ -60,16 +62,18 @@ ModelSpec finish(ModelSpec spec, const DecoderStyle& style) {
 }  // namespace
 
 ModelSpec gemma_from_config(KeyReader& keys) {
-  ModelSpec spec = read_gemma(keys, {.context_tokens = 8192,
-                                     .ties_embeddings = true,
-                                     .head_dim = 256,
-                                     .kv_heads = 16,
-                                     .hidden_size = 3072,
-                                     .intermediate_size = 24'576,
-                                     .num_layers = 28,
-                                     .q_heads = 16,
-                                     .vocab_size = 256'000,
-                                     .has_class_defaults = true});
+  ModelSpec spec = read_gemma(keys,
+                              {.context_tokens = 8192,
+                               .ties_embeddings = true,
+                               .head_dim = 256,
+                               .kv_heads = 16,
+                               .hidden_size = 3072,
+                               .intermediate_size = 24'576,
+                               .num_layers = 28,
+                               .q_heads = 16,
+                               .vocab_size = 256'000,
+                               .has_class_defaults = true},
+                              false);
   return finish(std::move(spec), {});
 }
 
@@ -107,10 +111,14 @@ ModelSpec gemma3_from_config(KeyReader& keys) {
   spec.extended_context_tokens = std::min(spec.extended_context_tokens,
                                           keys.integer("max_position_embeddings", 1, kMaxContext, 131'072));
   read_query_scale(keys, spec);
-  read_soft_caps(keys, 0.0, 0.0, spec);
+  spec.logits_soft_cap =
+      read_cap(keys, "final_logit_softcapping", 0.0);  // scores have none, whatever is stated
   set_qk_norm(spec);
   auto window = read_window(keys, 4096);
-  if (window && keys["use_bidirectional_attention"].as_bool().value_or(false)) window = *window / 2 + 1;
+  if (keys["use_bidirectional_attention"].as_bool().value_or(false)) {
+    add_trait(spec, Trait::kOwnAttention);  // later positions are seen, too
+    if (window) window = *window / 2 + 1;
+  }
   read_windows(keys, window, keys.integer("sliding_window_pattern", 1, kMaxLayers, 6), spec);
   return finish(std::move(spec), {.has_post_norms = true});
 }

@@ -57,7 +57,8 @@ ModelSpec read_glm4_moe(KeyReader& keys, std::int64_t vocab_size, std::int64_t c
              .num_layers = 46,
              .q_heads = 96,
              .vocab_size = vocab_size,
-             .has_class_defaults = true});
+             .has_class_defaults = true,
+             .turned_share = 0.5});
   has_bias = keys.flag("attention_bias", has_bias);
   const bool has_norms = keys.flag("use_qk_norm", false);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {

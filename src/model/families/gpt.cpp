@@ -60,6 +60,12 @@ std::int64_t stated_positions(KeyReader& keys, std::int64_t otherwise) {
   return keys.integer("max_position_embeddings", 1, kMaxVocab, otherwise);
 }
 
+// Scores that are products of queries and keys as they are.
+void read_unscaled(KeyReader& keys, ModelSpec& spec) {
+  if (keys.flag("scale_attn_weights", true)) return;
+  for_each_attention(spec, [](Attention& attention, std::size_t) { attention.scale = 1.0; });
+}
+
 void write_ln_norms(SpecWriter& writer) {
   writer.norm_as(Role::kAttentionNorm, "ln_1", writer.width(), Role::kAttentionNormBias);
   writer.norm_as(Role::kFfnNorm, "ln_2", writer.width(), Role::kFfnNormBias);
@@ -121,9 +127,11 @@ ModelSpec gpt2_from_config(KeyReader& keys) {
                                    .ignores_head_keys = true});
   set_biases(spec, true, true);
   replace_rope(spec);
-  // Variants that transformers computes otherwise are not read here.
-  if (!keys.flag("scale_attn_weights", true) || keys.flag("scale_attn_by_inverse_layer_idx", false))
-    add_trait(spec, Trait::kOwnScales);
+  assume_activation(keys, Activation::kGeluTanh, spec);
+  read_unscaled(keys, spec);
+  if (keys.flag("scale_attn_by_inverse_layer_idx", false))
+    for_each_attention(
+        spec, [](Attention& attention, std::size_t i) { attention.scale /= static_cast<double>(i + 1); });
   write_blocks(spec, {}, [](SpecWriter& writer, const Layer& layer, int) {
     const std::int64_t width = writer.width(), inner = layer.ffn.intermediate_size;
     write_ln_norms(writer);
@@ -147,7 +155,7 @@ ModelSpec gpt_bigcode_from_config(KeyReader& keys) {
   assume_activation(keys, Activation::kGeluTanh, spec);
   const bool is_mqa = keys.flag("multi_query", true);
   spec.fused_qkv = is_mqa ? FusedRows::kStacked : FusedRows::kPerHead;
-  if (!keys.flag("scale_attn_weights", true)) add_trait(spec, Trait::kOwnScales);
+  read_unscaled(keys, spec);
   for_each_attention(
       spec, [&](Attention& attention, std::size_t) { attention.kv_heads = is_mqa ? 1 : attention.q_heads; });
   set_biases(spec, true, true);
@@ -196,16 +204,12 @@ ModelSpec gpt_neox_from_config(KeyReader& keys) {
                              .num_layers = 44,
                              .q_heads = 64,
                              .vocab_size = 50'432,
-                             .ignores_head_keys = true},
+                             .ignores_head_keys = true,
+                             .turned_share = keys.positive("rotary_pct", 0.25)},
                             24'576);
   spec.is_parallel = keys.flag("use_parallel_residual", true);
   spec.fused_qkv = FusedRows::kPerHead;
-  if (!keys.has("partial_rotary_factor") && !keys["rope_parameters"].is_object()) {
-    const int head_dim = std::get<Attention>(spec.layers.front().mixer).head_dim;
-    const double partial = std::min(keys.positive("rotary_pct", 0.25), 1.0);
-    spec.rope.rotary_dim = static_cast<int>(static_cast<double>(head_dim) * partial);
-    if (spec.rope.rotary_dim % 2 != 0) add_trait(spec, Trait::kOwnRope);
-  }
+  assume_activation(keys, Activation::kGelu, spec);
   const bool has_bias = keys.flag("attention_bias", true);
   set_biases(spec, has_bias, has_bias);
   const BlockNames names{"gpt_neox.embed_in.weight", "gpt_neox.layers.", "gpt_neox.final_layer_norm",

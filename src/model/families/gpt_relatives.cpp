@@ -115,10 +115,10 @@ ModelSpec persimmon_from_config(KeyReader& keys) {
                              .num_layers = 36,
                              .q_heads = 64,
                              .vocab_size = 262'144,
-                             .ignores_head_keys = true},
+                             .ignores_head_keys = true,
+                             .turned_share = 0.5},
                             16'384);
   assume_activation(keys, Activation::kRelu2, spec);
-  assume_partial_rope(keys, 0.5, spec);
   set_biases(spec, true, true);
   spec.fused_qkv = FusedRows::kPerHead;
   read_head_norms(keys, true, spec);
@@ -136,12 +136,15 @@ ModelSpec persimmon_from_config(KeyReader& keys) {
 ModelSpec phi_from_config(KeyReader& keys) {
   // The first published configs (phi-msft) give the rotating dimensions as a number, and no inner width.
   const bool is_first = keys.has("rotary_dim");
-  ModelSpec spec = read_gpt(
-      keys,
-      {.context_tokens = 2048, .hidden_size = 2048, .num_layers = 24, .q_heads = 32, .vocab_size = 51'200},
-      is_first ? 0 : 8192);
+  ModelSpec spec = read_gpt(keys,
+                            {.context_tokens = 2048,
+                             .hidden_size = 2048,
+                             .num_layers = 24,
+                             .q_heads = 32,
+                             .vocab_size = 51'200,
+                             .turned_share = 0.5},
+                            is_first ? 0 : 8192);
   assume_activation(keys, Activation::kGeluTanh, spec);
-  assume_partial_rope(keys, 0.5, spec);
   spec.is_parallel = true;
   set_biases(spec, true, true);
   read_head_norms(keys, false, spec);

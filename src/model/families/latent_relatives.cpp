@@ -113,7 +113,8 @@ ModelSpec mistral4_from_config(KeyReader& keys) {
                                         .num_layers = 36,
                                         .q_heads = 32,
                                         .vocab_size = 131'072,
-                                        .has_class_defaults = true},
+                                        .has_class_defaults = true,
+                                        .turned_share = 1.0},
                                        {1024, 256, 64, 64, 128});
   read_mistral4_rope(keys, spec);
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {128, 4, 2048, 1});

@@ -37,6 +37,8 @@ bool read_layer_types(KeyReader& keys, std::optional<std::int64_t> window, Model
     const std::string* type = types->items()[i].as_string();
     attention.window_tokens.reset();
     attention.chunk_tokens.reset();
+    // Sliding without a width: transformers refuses some of these and masks others out altogether.
+    if (type && *type == "sliding_attention" && !window) add_trait(spec, Trait::kOwnAttention);
     if (type && *type == "sliding_attention")
       attention.window_tokens = window;
     else if (type && *type == "chunked_attention")

@@ -18,10 +18,11 @@ struct Convolution {
 
 void write_convolution(SpecWriter& writer, const Convolution& convolution) {
   const std::int64_t width = writer.width();
-  writer.add(WeightGroup::kState, "conv.conv.weight", {width, 1, convolution.kernel});
-  if (convolution.has_bias) writer.add(WeightGroup::kState, "conv.conv.bias", {width});
-  writer.linear(WeightGroup::kState, "conv.in_proj", 3 * width, width, convolution.has_bias);
-  writer.linear(WeightGroup::kState, "conv.out_proj", width, width, convolution.has_bias);
+  const auto bias = [&](Role role) { return role_if(convolution.has_bias, role); };
+  writer.role_as(Role::kStateConvolution, "conv.conv.weight", {width, 1, convolution.kernel});
+  if (convolution.has_bias) writer.role_as(Role::kStateConvolutionBias, "conv.conv.bias", {width});
+  writer.linear_as(Role::kStateInput, "conv.in_proj", 3 * width, width, bias(Role::kStateInputBias));
+  writer.linear_as(Role::kStateOutput, "conv.out_proj", width, width, bias(Role::kStateOutputBias));
 }
 
 State state_of(const ModelSpec& spec, const Convolution& convolution) {
@@ -42,7 +43,6 @@ ModelSpec read_layers(KeyReader& keys, const DecoderDefaults& defaults, Convolut
     for (std::size_t i = 0; i < spec.layers.size(); ++i)
       if (!attends[i]) spec.layers[i].mixer = state;
   }
-  add_trait(spec, Trait::kUnknown);
   return spec;
 }
 
@@ -111,7 +111,10 @@ ModelSpec lfm2_moe_from_config(KeyReader& keys) {
                                 .vocab_size = 65'536,
                                 .has_class_defaults = true},
                                convolution);
-  const Ffn moe = read_moe(keys, spec.layers.front().ffn, {32, 4, 1792});
+  Ffn moe = read_moe(keys, spec.layers.front().ffn, {32, 4, 1792});
+  moe.router.scores = Router::Scores::kSigmoid;
+  moe.router.is_normalized = keys.flag("norm_topk_prob", true);
+  moe.router.scale = keys.positive("routed_scaling_factor", 1.0);
   const auto dense = static_cast<std::size_t>(keys.integer("num_dense_layers", 0, kMaxLayers, 2));
   for (std::size_t i = dense; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
   return finish(std::move(spec), convolution, keys.flag("use_expert_bias", true));
@@ -144,6 +147,7 @@ ModelSpec lfm3_from_config(KeyReader& keys) {
                                 .vocab_size = 128'000,
                                 .has_class_defaults = true},
                                convolution);
+  add_trait(spec, Trait::kUnknown);
   convolution.kernel = keys.integer("conv_L_cache", 1, kMaxKernel, 7);
   read_attention_bias(keys, spec);
   const std::int64_t window = keys.integer("sliding_window", 1, kMaxContext, 256);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/families/families.h"
+#include "model/families/parts.h"
 #include "model/families/renames.h"
 #include "model/families/states.h"
 
@@ -101,6 +102,8 @@ ModelSpec minimax_from_config(KeyReader& keys) {
   defaults.context_tokens = 131'072;
   defaults.vocab_size = 32'000;
   ModelSpec spec = read_config_decoder(keys, defaults);
+  // transformers masks by a window that its cache, its layer_types and vLLM do not know.
+  if (read_window(keys, 0)) add_trait(spec, Trait::kOwnAttention);
   const auto attention = std::get<Attention>(spec.layers.front().mixer);
   const Ffn dense = spec.layers.front().ffn;
   Ffn moe = read_moe(keys, dense, {8, 2, dense.intermediate_size});
@@ -114,7 +117,8 @@ ModelSpec minimax_from_config(KeyReader& keys) {
        .head_dim = attention.head_dim,
        .state_size = attention.head_dim,
        .key_heads = attention.q_heads,
-       .norms_before_gate = true},
+       .norms_before_gate = true,
+       .norm_eps = 1e-6},
       spec);
   spec.residual_is_normed = true;
   const auto factors = [&](std::string_view kept, std::string_view added) {
@@ -138,6 +142,7 @@ ModelSpec minimax_from_config(KeyReader& keys) {
 ModelSpec minimax_m2_from_config(KeyReader& keys) {
   DecoderDefaults defaults = defaults_of(8, 128, 3072, 1536, 62, 48);
   defaults.context_tokens = 196'608;
+  defaults.turned_share = 1.0;
   ModelSpec spec = read_config_decoder(keys, defaults);
   const Ffn dense = spec.layers.front().ffn;
   Ffn moe = read_moe(keys, dense, {256, 8, dense.intermediate_size});

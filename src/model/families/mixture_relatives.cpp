@@ -35,7 +35,7 @@ ModelSpec exaone_moe_from_config(KeyReader& keys) {
     });
   else
     read_windows(keys, window, letters ? 0 : keys.integer("sliding_window_pattern", 0, kMaxLayers, 4), spec);
-  turn_windows_only(spec);
+  turn_windows_only(window, spec);
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {64, 8, 1024, 1});
   moe.router = read_grouped_router(keys, 2.5);
   set_moe_behind(keys, moe, 1, spec);
@@ -53,7 +53,8 @@ ModelSpec solar_open_from_config(KeyReader& keys) {
                                               .num_layers = 48,
                                               .q_heads = 64,
                                               .vocab_size = 196'608,
-                                              .has_class_defaults = true});
+                                              .has_class_defaults = true,
+                                              .turned_share = 1.0});
   const bool has_bias = keys.flag("attention_bias", false);
   for_each_attention(spec, [&](Attention& attention, std::size_t) { attention.has_qkv_bias = has_bias; });
   // All layers are mixtures, whatever the keys of its relatives say.
@@ -72,7 +73,8 @@ ModelSpec mellum_from_config(KeyReader& keys) {
                                               .intermediate_size = 7168,
                                               .num_layers = 28,
                                               .vocab_size = 98'304,
-                                              .has_class_defaults = true});
+                                              .has_class_defaults = true,
+                                              .turned_share = 1.0});
   read_attention_bias(keys, spec);
   set_qk_norm(spec);
   read_layer_types(keys, read_window(keys, 1024), spec);
@@ -102,6 +104,7 @@ ModelSpec hy_v3_from_config(KeyReader& keys) {
   moe.router.is_normalized = true;
   moe.router.scale = keys.positive("router_scaling_factor", 2.826);
   set_moe_behind(keys, moe, 1, spec);
+  if (moe.shared_experts == 0) add_trait(spec, Trait::kOwnFfn);  // the class has one of the dense width then
   return finish(
       std::move(spec),
       {.moe = {.router = "mlp.router.gate", .shared = "mlp.shared_mlp.", .score_bias = "mlp.expert_bias"}});

@@ -215,6 +215,10 @@ ModelSpec ernie45_moe_from_config(KeyReader& keys) {
   Ffn moe = read_moe(keys, spec.layers.front().ffn, {64, 6, 1536, 2});
   moe.has_bias = false;
   moe.router.is_normalized = true;
+  // The chosen weights are divided by their sum, which is this at least: more than the best of a softmax may
+  // be.
+  if (keys.positive("moe_norm_min", 1e-12) * moe.experts > moe.experts_per_token)
+    add_trait(spec, Trait::kOwnFfn);
   if (!keys.has("moe_layer_start_index") && !keys.has("moe_layer_interval")) {
     for (std::size_t i = 1; i < spec.layers.size(); ++i) spec.layers[i].ffn = moe;
   } else {

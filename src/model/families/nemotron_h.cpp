@@ -123,7 +123,7 @@ void write_mtp(KeyReader& keys, Nemotron& model) {
 void read_ffns(KeyReader& keys, Nemotron& model) {
   model.dense = model.spec.layers.front().ffn;
   model.dense.is_gated = false;
-  model.dense.activation = Activation::kRelu2;
+  model.dense.activation = activation_of(keys.text("mlp_hidden_act", "relu2"));
   model.dense.has_bias = keys.flag("mlp_bias", false);
   model.moe = read_moe(keys, model.dense, {8, 2, 7688, 1});
   model.moe.shared_intermediate_size = keys.count("shared_expert_intermediate_size", kMaxWidth, 7688);

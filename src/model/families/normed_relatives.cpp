@@ -80,10 +80,10 @@ ModelSpec nemotron_from_config(KeyReader& keys) {
                                               .intermediate_size = 24'576,
                                               .q_heads = 48,
                                               .vocab_size = 256'000,
-                                              .has_class_defaults = true});
+                                              .has_class_defaults = true,
+                                              .turned_share = 0.5});
   spec.norm_kind = NormKind::kLayerNorm;
   spec.norm_adds_one = true;
-  assume_partial_rope(keys, 0.5, spec);
   assume_activation(keys, Activation::kRelu2, spec);
   read_attention_bias(keys, spec);
   for (Layer& layer : spec.layers) layer.ffn.is_gated = false;
@@ -100,9 +100,9 @@ ModelSpec stablelm_from_config(KeyReader& keys) {
                                               .hidden_size = 2560,
                                               .intermediate_size = 6912,
                                               .vocab_size = 50'304,
-                                              .has_class_defaults = true});
+                                              .has_class_defaults = true,
+                                              .turned_share = 0.25});
   spec.norm_kind = NormKind::kLayerNorm;
-  assume_partial_rope(keys, 0.25, spec);
   for_each_attention(spec, [&](Attention& attention, std::size_t) {  // whatever head_dim says
     attention.head_dim = std::max(1, spec.hidden_size / attention.q_heads);
   });
@@ -144,6 +144,7 @@ ModelSpec starcoder2_from_config(KeyReader& keys) {
     attention.has_qkv_bias = attention.has_output_bias = has_bias;
   });
   set_windows(spec, read_window(keys, 0));
+  assume_activation(keys, Activation::kGeluTanh, spec);
   for (Layer& layer : spec.layers) layer.ffn.is_gated = false;
   set_ffn_bias(spec, has_bias);
   write_layers(spec, {.has_norm_bias = true}, [&](SpecWriter& writer, const Layer& layer, int) {
@@ -279,7 +280,7 @@ ModelSpec exaone4_from_config(KeyReader& keys) {
     });
   else
     read_windows(keys, window, pattern, spec);
-  turn_windows_only(spec);
+  turn_windows_only(window, spec);
   return write_post_normed(std::move(spec));
 }
 

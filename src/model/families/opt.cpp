@@ -48,6 +48,7 @@ ModelSpec opt_from_config(KeyReader& keys) {
                                               .has_class_defaults = true,
                                               .ignores_head_keys = true});
   set_plain(spec, keys.flag("enable_bias", true));
+  assume_activation(keys, Activation::kRelu, spec);
   const bool has_norms = keys.flag("layer_norm_elementwise_affine", true);
   const bool has_last =
       keys.flag("do_layer_norm_before", true) && !keys.flag("_remove_final_layer_norm", false);

@@ -138,25 +138,14 @@ void assume_activation(KeyReader& keys, Activation activation, ModelSpec& spec) 
   for (Layer& layer : spec.layers) layer.ffn.activation = activation;
 }
 
-void assume_partial_rope(KeyReader& keys, double share, ModelSpec& spec) {
-  if (keys.has("partial_rotary_factor") || !keys["rope_parameters"]["partial_rotary_factor"].is_null())
-    return;
-  spec.rope.rotary_dim = static_cast<int>(spec.rope.rotary_dim * share);
-  if (spec.rope.rotary_dim % 2 != 0) add_trait(spec, Trait::kOwnRope);
-}
-
 void refuse_assumed_rope(KeyReader& keys, ModelSpec& spec) {
   if (!keys["rope_parameters"].is_object() && !keys["rope_scaling"].is_object())
     add_trait(spec, Trait::kOwnRope);
 }
 
-void turn_windows_only(ModelSpec& spec) {
-  bool has_windows = false;
-  for_each_attention(spec, [&](const Attention& attention, std::size_t) {
-    has_windows = has_windows || attention.window_tokens.has_value();
-  });
+void turn_windows_only(std::optional<std::int64_t> window, ModelSpec& spec) {
   for_each_attention(spec, [&](Attention& attention, std::size_t) {
-    attention.uses_rope = !has_windows || attention.window_tokens.has_value();
+    attention.uses_rope = !window || attention.window_tokens.has_value();
   });
 }
 

@@ -100,12 +100,10 @@ void set_qk_norm(ModelSpec& spec);
 ModelSpec read_unchecked_decoder(KeyReader& keys, const DecoderDefaults& defaults);
 /// What the class takes where the config names no activation.
 void assume_activation(KeyReader& keys, Activation activation, ModelSpec& spec);
-/// The share of a head that the class turns where the config does not say.
-void assume_partial_rope(KeyReader& keys, double share, ModelSpec& spec);
 /// Where the config states no scaling the class takes one of its own, which is not read here.
 void refuse_assumed_rope(KeyReader& keys, ModelSpec& spec);
-/// Layers without a window have no positions, unless none has a window.
-void turn_windows_only(ModelSpec& spec);
+/// Layers without a window have no positions where the config states one at all.
+void turn_windows_only(std::optional<std::int64_t> window, ModelSpec& spec);
 /// Two norms in front of attention and feed-forward under the usual names, with bias or not.
 void write_two_norms(SpecWriter& writer, bool has_bias = false);
 

@@ -23,7 +23,8 @@ DecoderDefaults defaults_of(int hidden_size, int intermediate_size, int num_laye
           .num_layers = num_layers,
           .q_heads = 16,
           .vocab_size = vocab_size,
-          .has_class_defaults = true};
+          .has_class_defaults = true,
+          .turned_share = 0.25};
 }
 
 struct Hybrid {
