@@ -50,25 +50,12 @@ ModelSpec glm_ocr_text_from_config(KeyReader& keys) {
                     false);
 }
 
+// ERNIE 4.5's figures and weights, with sections of positions instead of pairs in turn.
 ModelSpec paddleocr_vl_from_config(KeyReader& keys) {
-  ModelSpec spec = read_unchecked_decoder(keys, {.norm_eps = 1e-5,
-                                                 .rope_theta = 500'000,
-                                                 .context_tokens = 131'072,
-                                                 .ties_embeddings = true,
-                                                 .head_dim = 128,
-                                                 .kv_heads = 2,
-                                                 .hidden_size = 1024,
-                                                 .intermediate_size = 3072,
-                                                 .num_layers = 18,
-                                                 .q_heads = 16,
-                                                 .vocab_size = 103'424,
-                                                 .has_class_defaults = true});
-  const bool has_bias = keys.flag("use_bias", false);
-  for_each_attention(spec, [&](Attention& attention, std::size_t) {
-    attention.has_qkv_bias = attention.has_output_bias = has_bias;
-  });
-  set_ffn_bias(spec, has_bias);
-  write_decoder(spec);
+  ModelSpec spec = ernie45_from_config(keys);
+  add_trait(spec, Trait::kUnknown);
+  spec.rope.interleaved = false;
+  spec.has_file_names = false;
   return spec;
 }
 
