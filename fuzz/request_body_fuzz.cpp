@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "serve/embeddings.h"
 #include "serve/request.h"
 
 namespace {
@@ -18,6 +19,7 @@ const serve::ModelContext& context() {
     made.max_model_len = 64;
     made.vocab_size = 100;
     made.stop_ids = {2};
+    made.embedding = serve::EmbeddingFacts{.dimensions = 8, .has_shorter_ones = true};
     return made;
   }();
   return instance;
@@ -36,18 +38,31 @@ void check(const serve::GenerationRequest& request) {
   if (request.n < 1 || request.sampling.temperature < 0) std::abort();
 }
 
+void check(const serve::EmbeddingRequest& request) {
+  if (request.inputs.empty() || request.params.dimensions < 0 || request.params.dimensions > 8) std::abort();
+  for (const auto& ids : request.inputs) {
+    if (ids.empty() || ids.size() > 64) std::abort();
+    for (const auto id : ids)
+      if (id < 0 || id >= 100) std::abort();
+  }
+}
+
+template <class Request>
+void check_answer(const serve::ApiResult<Request>& request) {
+  if (request)
+    check(*request);
+  else if (request.error().status != 400 && request.error().status != 404)
+    std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto body = serve::read_body(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!body) return body.error().status == 400 ? 0 : (std::abort(), 0);
   for (const auto endpoint : {serve::Endpoint::kCompletion, serve::Endpoint::kChat})
-    for (const auto caller : {serve::Caller::kHttp, serve::Caller::kOffline}) {
-      const auto request = serve::read_request(endpoint, *body, context(), caller);
-      if (request)
-        check(*request);
-      else if (request.error().status != 400 && request.error().status != 404)
-        std::abort();
-    }
+    for (const auto caller : {serve::Caller::kHttp, serve::Caller::kOffline})
+      check_answer(serve::read_request(endpoint, *body, context(), caller));
+  check_answer(serve::read_embedding_request(*body, context()));
   return 0;
 }

@@ -83,9 +83,17 @@ struct TokenLogprob {
 enum class FinishReason { kStop, kLength, kCancelled, kError };
 std::string_view to_string(FinishReason reason);  // stop length abort error
 
+/// What is wanted of the embedding of a prompt.
+struct EmbeddingParams {
+  std::int64_t dimensions = 0;  // so many leading ones; 0: all
+  bool is_normalized = true;    // to a length of 1
+};
+
 /// One prompt and what is wanted of it.
 struct Submission {
   std::vector<TokenId> prompt;
+  std::optional<EmbeddingParams> embedding =
+      {};                               // instead of answers: `choices` holds one, which is not read
   std::vector<SamplingParams> choices;  // one answer each; the prompt is computed once for all
   int priority = 0;                     // lower runs earlier
   std::string user;                     // those of equal priority take turns
@@ -104,6 +112,7 @@ struct Output {
   std::vector<std::vector<float>> logits;                    // raw [vocab] per new token when asked
   std::vector<std::vector<float>> prompt_logits;             // [prompt tokens][vocab], once, when asked
   std::vector<std::optional<TokenLogprob>> prompt_logprobs;  // once, when asked; the first entry is empty
+  std::vector<float> embedding;                              // once, when asked, with finish kStop
   std::optional<FinishReason> finish;
   std::optional<TokenId> stop_token;      // the token that ended it, when kStop
   std::int64_t cached_prompt_tokens = 0;  // of the prompt, found in the prefix cache; with the first token
@@ -165,9 +174,9 @@ class Engine {
   virtual std::int64_t vocab_size() const = 0;
 
   /// Queues one request per choice and returns the first one's id; the others' follow it.
-  /// Errors: kUsage for no choice, an empty prompt, ids outside the vocabulary, or a prompt that leaves no
-  /// room for one token within max_model_len ("maximum context length is N tokens"); kNo when it can never
-  /// fit the pool.
+  /// Errors: kUsage for no choice, an empty prompt, ids outside the vocabulary, a prompt that leaves no
+  /// room for one token within max_model_len ("maximum context length is N tokens"), or an embedding of a
+  /// model that gives none and the other way round; kNo when it can never fit the pool.
   virtual Result<RequestId> add(Submission submission) = 0;
   /// Frees the request's blocks at once; its next and last output has finish kCancelled. Unknown ids are
   /// ignored.

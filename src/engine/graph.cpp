@@ -216,6 +216,13 @@ void Graph::forward(std::span<const Row> rows) {
       layer_in_turn(rows, layer);
 }
 
+std::span<const float> Graph::final_states(std::int64_t first, std::int64_t count) {
+  const std::int64_t hidden = spec_.hidden_size;
+  for (std::int64_t r = 0; r < count; ++r)
+    normalize(weights_.output_norm, residual_.data() + (first + r) * hidden, normed_.data() + r * hidden);
+  return {normed_.data(), static_cast<std::size_t>(count * hidden)};
+}
+
 std::span<const float> Graph::logits(std::span<const std::int32_t> rows) {
   PLIMSOLL_CHECK(static_cast<int>(rows.size()) <= max_logit_rows_,
                  "at most max_logit_rows rows of logits at once");

@@ -43,6 +43,10 @@ class Graph {
   /// Returns: [rows.size(), vocab], valid until the next call.
   std::span<const float> logits(std::span<const std::int32_t> rows);
 
+  /// Hidden states behind the last norm of consecutive rows of the last forward().
+  /// Returns: [count, hidden], valid until the next call.
+  std::span<const float> final_states(std::int64_t first, std::int64_t count);
+
   /// Rows of logits that one call gives.
   int max_logit_rows() const { return max_logit_rows_; }
   const RopeTables& ropes() const { return ropes_; }

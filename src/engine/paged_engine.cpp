@@ -86,7 +86,13 @@ Status PagedEngine::check_prompt(std::span<const TokenId> prompt) const {
       return fail(ErrorCode::kUsage,
                   fmt::format("token id {} is outside the vocabulary of {}", token, spec_.vocab_size),
                   "prompt", "check the tokenizer");
-  if (std::ssize(prompt) + 1 > plan_.max_model_len.value)
+  const std::int64_t room = plan_.max_model_len.value - std::ssize(prompt);
+  if (spec_.pooling && room < 0)
+    return fail(ErrorCode::kUsage,
+                fmt::format("maximum context length is {} tokens; the input has {}",
+                            plan_.max_model_len.value, prompt.size()),
+                "prompt", "shorten the input");
+  if (!spec_.pooling && room < 1)
     return fail(
         ErrorCode::kUsage,
         fmt::format(
@@ -96,18 +102,31 @@ Status PagedEngine::check_prompt(std::span<const TokenId> prompt) const {
   return {};
 }
 
-Result<RequestId> PagedEngine::add(Submission submission) {
-  PLIMSOLL_TRY_VOID(check_prompt(submission.prompt));
-  if (submission.choices.empty())
-    return fail(ErrorCode::kUsage, "no answer is asked for", "n", "ask for one");
-  const std::int64_t prompt_tokens = std::ssize(submission.prompt);
-  Sequence sequence;
-  sequence.prompt_tokens = prompt_tokens;
+Status PagedEngine::check(const Submission& submission) const {
+  if (spec_.pooling && !submission.embedding)
+    return fail(ErrorCode::kUsage, "this model gives embeddings of texts and generates none", "prompt",
+                "ask for an embedding, or take a model that generates text");
+  if (!spec_.pooling && submission.embedding)
+    return fail(ErrorCode::kUsage, "this model generates text and gives no embeddings", "prompt",
+                "take an embedding model");
+  if (submission.choices.empty() || (submission.embedding && submission.choices.size() > 1))
+    return fail(ErrorCode::kUsage, submission.embedding ? "one embedding is given" : "no answer is asked for",
+                "n", "ask for one");
+  return check_prompt(submission.prompt);
+}
+
+// What the sequence keeps for whom. Returns the most tokens that any choice may have.
+std::int64_t PagedEngine::settle(Submission& submission, Sequence& sequence) const {
+  if (submission.embedding) {
+    sequence.pooler.emplace(spec_.pooling->kind, sequence.prompt_tokens, spec_.hidden_size);
+    sequence.embedding = *submission.embedding;
+    return 0;
+  }
   std::int64_t most_tokens = 0;
   bool wants_prompt_logits = false;
   for (SamplingParams& params : submission.choices) {
     params.max_tokens =
-        std::clamp<std::int64_t>(params.max_tokens, 1, plan_.max_model_len.value - prompt_tokens);
+        std::clamp<std::int64_t>(params.max_tokens, 1, plan_.max_model_len.value - sequence.prompt_tokens);
     most_tokens = std::max(most_tokens, params.max_tokens);
     wants_prompt_logits |= params.return_prompt_logits;
     if (params.prompt_logprobs)
@@ -118,6 +137,15 @@ Result<RequestId> PagedEngine::add(Submission submission) {
   if (sequence.num_prompt_logprobs) sequence.prompt_logprobs.resize(submission.prompt.size());
   sequence.on_prompt_logits = std::move(submission.on_prompt_logits);
   sequence.first_heard = submission.first_heard;
+  return most_tokens;
+}
+
+Result<RequestId> PagedEngine::add(Submission submission) {
+  PLIMSOLL_TRY_VOID(check(submission));
+  const std::int64_t prompt_tokens = std::ssize(submission.prompt);
+  Sequence sequence;
+  sequence.prompt_tokens = prompt_tokens;
+  const std::int64_t most_tokens = settle(submission, sequence);
 
   const schedule::SequenceId id = next_sequence_++;
   schedule::Request scheduled;
@@ -131,7 +159,8 @@ Result<RequestId> PagedEngine::add(Submission submission) {
       graph_.ropes().within && scheduled.final_tokens.value <= spec_.rope.original_context_tokens;
   if (sequence.stays_within)
     scheduled.adapter = "short factors";  // its keys turn otherwise than those of others
-  scheduled.reads_prefixes = !sequence.wants_prompt_rows();
+  scheduled.reads_prefixes =
+      !sequence.wants_prompt_rows() && !(sequence.pooler && Pooler::reads_all(spec_.pooling->kind));
   PLIMSOLL_TRY_VOID(scheduler_.add(std::move(scheduled)));
 
   const RequestId first = next_request_;
@@ -336,6 +365,10 @@ std::vector<Output> PagedEngine::step() {
   collect_rows();
   graph_.forward(rows_);
   scheduler_.complete(step_);
+  if (spec_.pooling) {
+    pool_rows(outputs);
+    return outputs;
+  }
   keep_prompt_rows();
   choose_tokens(outputs);
   return outputs;

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/graph.h"
 #include "engine/kv_pool.h"
+#include "engine/pooler.h"
 #include "engine/sampler.h"
 #include "memory/embedded.h"
 #include "schedule/schedule.h"
@@ -64,6 +65,8 @@ class PagedEngine final : public Engine {
     std::optional<int> num_prompt_logprobs = {};                    // the most that a choice asked for
     decltype(Submission::on_prompt_logits) on_prompt_logits = {};
     std::int64_t first_heard = 0;
+    std::optional<Pooler> pooler = {};  // of an embedding, which ends the sequence
+    EmbeddingParams embedding = {};
     bool keeps_prompt_rows() const { return !prompt_logits.empty() || num_prompt_logprobs; }
     /// A preempted sequence computes its prompt again; its rows were handed out with its first token.
     bool wants_prompt_rows() const { return !has_begun && (keeps_prompt_rows() || on_prompt_logits); }
@@ -72,12 +75,16 @@ class PagedEngine final : public Engine {
   };
 
   void load_prefix_cache(const EngineOptions& options);
+  Status check(const Submission& submission) const;
   Status check_prompt(std::span<const TokenId> prompt) const;
+  std::int64_t settle(Submission& submission, Sequence& sequence) const;
   void collect_rows();
   void keep_prompt_rows();
   void keep_prompt_rows(Sequence& sequence, const schedule::Work& work, std::int32_t first_row);
   void keep_prompt_row(Sequence& sequence, std::span<const TokenId> tokens, std::int64_t position,
                        std::span<const float> logits);
+  void pool_rows(std::vector<Output>& outputs);
+  Output end_with_embedding(schedule::SequenceId id);
   void choose_tokens(std::vector<Output>& outputs);
   void choose_for(schedule::SequenceId id, std::span<const float> logits, std::vector<Output>& outputs);
   Output choose_one(RequestId id, Request& request, std::span<const float> logits);

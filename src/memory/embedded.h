@@ -89,7 +89,7 @@ struct Workspace {
   Bytes up;             // [T, intermediate]
   Bytes codes;          // [T, max(ceil(widest matrix / 32), 2 ceil(hidden / 32))] blocks; nothing in float32
   Bytes rope_angles;    // [T, rotary_dim]: cosines and sines, of each of the model's ropes
-  Bytes logits;         // [min(max_num_seqs, kLogitRows), vocab]
+  Bytes logits;         // [min(max_num_seqs, kLogitRows), vocab]; nothing for models of embeddings
   Bytes experts;        // mixtures: rows of one expert in and out [T, 2 hidden], scores [T, experts], choices
   Bytes thread_rows;    // [threads, kWidenedRows, widest matrix]
   Bytes attention_scores;  // [threads, max_model_len], one more where a layer has sinks

@@ -100,11 +100,17 @@ Status check_embedded(const model::ModelSpec& spec) {
     return refuse(fmt::format("the embedded engine does not compute {}, which this model has",
                               model::describe(spec.traits.front())),
                   "config.json");
+  if (spec.pooling && !spec.pooling->problem.empty())
+    return refuse(spec.pooling->problem, spec.pooling->where);
   for (std::size_t i = 0; i < spec.layers.size(); ++i)
     PLIMSOLL_TRY_VOID(check_layer(spec.layers[i], fmt::format("layer {}", i)));
-  // A weight without a role is one that the graph would leave out.
+  // A weight without a role is one that the graph would leave out; an embedding has no use for heads.
+  const auto is_left_out = [&](const model::Weight& weight) {
+    return weight.group == model::WeightGroup::kMtp ||
+           (spec.pooling && weight.group == model::WeightGroup::kHead);
+  };
   for (const model::Weight& weight : spec.weights)
-    if (weight.role == model::Role::kNone && weight.group != model::WeightGroup::kMtp)
+    if (weight.role == model::Role::kNone && !is_left_out(weight))
       return refuse("the embedded engine has no use for " + weight.hf_name + ", which this model has",
                     "config.json");
   return {};

@@ -156,7 +156,7 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   space.experts = rows.of(tokens, widths.mixture) + rows.of(1, widths.experts + (widths.experts > 0 ? 1 : 0));
   space.rope_angles = rows.of(
       tokens, std::int64_t{spec.rope.rotary_dim} + (spec.window_rope ? spec.window_rope->rotary_dim : 0));
-  space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);
+  if (!spec.pooling) space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);
   space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows, widths.columns);
   space.attention_scores = rows.of(options.threads, length) + rows.of(options.threads, widths.sinks);
   if (!rows.is_sound())

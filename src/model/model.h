@@ -16,6 +16,7 @@
 #include "base/dtype.h"
 #include "base/result.h"
 #include "model/layer.h"
+#include "model/pooling.h"
 
 namespace plimsoll::model {
 
@@ -217,11 +218,12 @@ struct ModelSpec {
   bool is_parallel = false;         // attention and feed-forward read the same input, not one the other's
   FusedRows fused_qkv = FusedRows::kStacked;
   bool alternates_gate_up =
-      false;                    // kExpertGateUp holds rows of gate and up in turn, not one after the other
-  int first_position = 0;       // row of the position embedding that belongs to the first token
-  std::vector<Trait> traits;    // what an engine must know besides
-  std::vector<Weight> weights;  // every weight, in the order of the forward pass; a tied head once
-  bool has_all_weights = true;  // false: some part's weights are not known (an encoder of unknown kind)
+      false;                       // kExpertGateUp holds rows of gate and up in turn, not one after the other
+  int first_position = 0;          // row of the position embedding that belongs to the first token
+  std::optional<Pooling> pooling;  // gives an embedding of a text instead of tokens, and how
+  std::vector<Trait> traits;       // what an engine must know besides
+  std::vector<Weight> weights;     // every weight, in the order of the forward pass; a tied head once
+  bool has_all_weights = true;     // false: some part's weights are not known (an encoder of unknown kind)
   std::vector<AssumedFigure> assumed;  // essential figures that the config does not state
   bool has_file_names = false;         // weights carry the names that published checkpoints use
 

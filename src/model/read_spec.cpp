@@ -366,6 +366,8 @@ Result<ModelSpec> read_config_spec(const Json& config, const std::optional<Quant
   spec.architecture = outer ? *outer : std::string(match.family->architecture);
   const std::string* type = config["model_type"].as_string();
   spec.model_type = type ? *type : std::string(match.family->model_type);
+  spec.pooling = pooling_of_class(spec.architecture,
+                                  outer && (match.other_head == "Model" || match.other_head == "TextModel"));
   std::erase_if(spec.assumed, [&](const AssumedFigure& figure) { return !is_counted(figure, spec); });
   read_shared(levels, spec);
   if (declared) spec.quantization = declared->method.empty() ? "an unnamed method" : declared->method;
@@ -379,7 +381,11 @@ Result<ModelSpec> read_spec(const Json& config, std::string_view source) {
 }
 
 Result<ModelSpec> read_spec(const artifact::Artifact& artifact) {
-  if (artifact.form() == artifact::Form::kGguf) return read_gguf_spec(artifact);
+  if (artifact.form() == artifact::Form::kGguf) {
+    PLIMSOLL_TRY(ModelSpec spec, read_gguf_spec(artifact));
+    read_pooling_files(artifact, spec);
+    return spec;
+  }
   const bool is_lone = artifact::is_lone_file(artifact);
   if (artifact.config().is_null())
     return fail(ErrorCode::kMalformed, "reading the model: there is no config that can be read",
@@ -387,6 +393,7 @@ Result<ModelSpec> read_spec(const artifact::Artifact& artifact) {
   PLIMSOLL_TRY(ModelSpec spec, read_config_spec(artifact.config(), declared_quantization(artifact),
                                                 is_lone ? artifact.files().front().path : "config.json"));
   if (!is_lone) spec.name = name_of(artifact);
+  if (!is_lone) read_pooling_files(artifact, spec);
   return spec;
 }
 

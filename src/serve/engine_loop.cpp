@@ -171,6 +171,7 @@ void EngineLoop::add(Job job, Clock::time_point arrival) {
 }
 
 void EngineLoop::count(Active& active, const engine::Output& output) {
+  if (!output.embedding.empty()) metrics_.add_prompt_tokens(active.prompt_tokens);
   if (output.tokens.empty()) return;
   const auto now = Clock::now();
   const double since_last = seconds_between(active.last_token, now);

@@ -49,6 +49,17 @@ std::string without_trailing_slashes(std::string path) {
   return path;
 }
 
+std::optional<EmbeddingFacts> embedding_facts(const LoadedModel& loaded) {
+  const auto& pooling = loaded.spec.pooling;
+  if (!pooling) return std::nullopt;
+  return EmbeddingFacts{.dimensions = loaded.spec.hidden_size,
+                        .is_normalized = pooling->is_normalized,
+                        .has_shorter_ones = pooling->has_shorter_ones,
+                        .shorter_dimensions = pooling->dimensions,
+                        .truncates_left = loaded.artifact->json_file(
+                                              "tokenizer_config.json")["truncation_side"] == Json("left")};
+}
+
 }  // namespace
 
 Result<LoadedModel> load_model(const LoadOptions& options) {
@@ -84,6 +95,7 @@ Result<LoadedModel> load_model(std::shared_ptr<const artifact::Artifact> artifac
   if (context.names.empty()) context.names.push_back(context.root);
   context.max_model_len = loaded.engine->memory().max_model_len.value;
   context.vocab_size = loaded.engine->vocab_size();
+  context.embedding = embedding_facts(loaded);
   context.stop_ids = read_stop_ids(*loaded.artifact, context.tokenizer.get());
   for (const TokenId id : context.defaults.stop_ids)
     if (std::find(context.stop_ids.begin(), context.stop_ids.end(), id) == context.stop_ids.end())
@@ -92,6 +104,13 @@ Result<LoadedModel> load_model(std::shared_ptr<const artifact::Artifact> artifac
   std::erase_if(context.stop_ids, [&](TokenId id) { return id < 0 || id >= context.vocab_size; });
   loaded.load_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return loaded;
+}
+
+Status check_generates(const model::ModelSpec& spec) {
+  if (!spec.pooling) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("{} gives embeddings of texts and generates none", spec.architecture), "MODEL",
+              "serve it and ask /v1/embeddings, or take a model that generates text");
 }
 
 std::vector<std::string> startup_lines(const engine::MemoryReport& memory, double load_seconds) {

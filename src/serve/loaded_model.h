@@ -43,6 +43,9 @@ Result<LoadedModel> load_model(const LoadOptions& options);
 Result<LoadedModel> load_model(std::shared_ptr<const artifact::Artifact> artifact,
                                const LoadOptions& options);
 
+/// Errors: kUnsupported for a model that gives embeddings only, which serve answers at /v1/embeddings.
+Status check_generates(const model::ModelSpec& spec);
+
 /// What a start-up log says of memory, in vLLM's words, and the exact line that `verify` prefers.
 /// Source: docs/formats/openai_http.md, "Start-up lines".
 std::vector<std::string> startup_lines(const engine::MemoryReport& memory, double load_seconds);

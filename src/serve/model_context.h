@@ -35,6 +35,15 @@ struct SamplingDefaults {
   std::vector<TokenId> stop_ids;               // eos_token_id of a file that is not the model's own
 };
 
+/// Of a model that gives embeddings.
+struct EmbeddingFacts {
+  std::int64_t dimensions = 0;
+  bool is_normalized = true;
+  bool has_shorter_ones = false;                 // requests may ask for a leading part
+  std::vector<std::int64_t> shorter_dimensions;  // of these lengths; empty: of any
+  bool truncates_left = false;                   // the tokenizer keeps the end of what is too long
+};
+
 struct ModelContext {
   std::vector<std::string> names;  // the first is the one that answers carry
   std::string root;                // the path it was loaded from
@@ -46,6 +55,7 @@ struct ModelContext {
   std::string bos_token, eos_token;                         // as templates print them; "" when there is none
   std::string template_problem;                             // why there is no template
   std::string tool_template_problem;                        // why the one for tools cannot be used
+  std::optional<EmbeddingFacts> embedding;                  // gives embeddings, and generates nothing
   SamplingDefaults defaults;
   std::vector<TokenId> stop_ids;  // end a turn unless ignore_eos
 };

@@ -190,6 +190,7 @@ void forget(engine::Engine& engine, const Line& line, Line::Requests& requests) 
 
 Result<std::unique_ptr<Offline>> Offline::load(const LoadOptions& options) {
   PLIMSOLL_TRY(auto model, load_model(options));
+  PLIMSOLL_TRY_VOID(check_generates(model.spec));
   return std::make_unique<Offline>(std::move(model));
 }
 

@@ -18,7 +18,7 @@ namespace plimsoll::serve {
 
 class Offline {
  public:
-  /// Errors: those of load_model.
+  /// Errors: those of load_model and check_generates.
   static Result<std::unique_ptr<Offline>> load(const LoadOptions& options);
   explicit Offline(LoadedModel model) : model_(std::move(model)) {}
 

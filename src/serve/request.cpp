@@ -13,7 +13,6 @@ namespace plimsoll::serve {
 namespace {
 
 constexpr int kMaxChoices = 128;
-constexpr std::size_t kMaxSequences = 4096;  // prompts * n of one request
 
 /// Token ids of one prompt. Faults when one is outside the vocabulary.
 std::vector<TokenId> read_ids(Fields& fields, std::string_view name, const Json& list, std::int64_t vocab) {
@@ -37,11 +36,12 @@ Prompt prompt_of_ids(Fields& fields, std::string_view name, const Json& list, co
   return prompt;
 }
 
-Prompt prompt_of_text(Fields& fields, const std::string& text, const ModelContext& context) {
+Prompt prompt_of_text(Fields& fields, std::string_view name, const std::string& text,
+                      const ModelContext& context) {
   Prompt prompt;
   prompt.text = text;
   if (!context.tokenizer) {
-    fields.fault("prompt", "this model has no tokenizer: give the prompt as token ids");
+    fields.fault(name, "this model has no tokenizer: give the prompt as token ids");
     return prompt;
   }
   const bool adds_special = fields.boolean("add_special_tokens").value_or(true);
@@ -49,42 +49,6 @@ Prompt prompt_of_text(Fields& fields, const std::string& text, const ModelContex
       text,
       {.add_special_tokens = adds_special, .parse_special = fields.boolean("parse_special").value_or(true)});
   return prompt;
-}
-
-/// `prompt` of /v1/completions: a string, ids, a list of strings or a list of lists of ids.
-std::vector<Prompt> read_prompts(Fields& fields, const ModelContext& context, Caller caller) {
-  std::vector<Prompt> prompts;
-  if (caller == Caller::kOffline && fields.raw("prompt_token_ids").is_array()) {
-    prompts.push_back(prompt_of_ids(fields, "prompt_token_ids", fields.raw("prompt_token_ids"), context));
-    return prompts;
-  }
-  const Json& value = fields.raw("prompt");
-  if (value.is_null()) fields.fault("prompt", "prompt: field required");
-  if (const std::string* text = value.as_string()) {
-    prompts.push_back(prompt_of_text(fields, *text, context));
-  } else if (value.is_array() && value.size() > 0) {
-    const Json& first = value.items().front();
-    if (first.is_number()) {
-      prompts.push_back(prompt_of_ids(fields, "prompt", value, context));
-    } else if (first.is_string() || first.is_array()) {
-      if (value.size() > kMaxSequences)
-        fields.fault("prompt", fmt::format("at most {} prompts, got {}", kMaxSequences, value.size()));
-      for (const Json& item : value.items()) {
-        if (fields.error()) break;
-        if (item.is_string() && first.is_string())
-          prompts.push_back(prompt_of_text(fields, *item.as_string(), context));
-        else if (item.is_array() && first.is_array())
-          prompts.push_back(prompt_of_ids(fields, "prompt", item, context));
-        else
-          fields.fault("prompt", "prompt: a list holds strings only, or lists of token ids only");
-      }
-    } else {
-      fields.fault("prompt", "prompt must be a string, token ids, or a list of these");
-    }
-  } else {
-    fields.fault("prompt", "prompt must be a string, token ids, or a list of these, and not empty");
-  }
-  return prompts;
 }
 
 void read_stream(Fields& fields, Caller caller, AnswerOptions& answer) {
@@ -135,13 +99,7 @@ void read_answer(Fields& fields, const ModelContext& context, Caller caller, Gen
   request.n = static_cast<int>(fields.integer("n", 1, kMaxChoices).value_or(1));
   if (const auto best_of = fields.integer("best_of", 1); best_of && *best_of != request.n)
     fields.fault("best_of", "best_of other than n is not supported by this server");
-  request.priority = static_cast<int>(fields.integer("priority", INT32_MIN, INT32_MAX).value_or(0));
-  if (const auto salt = fields.string("cache_salt")) {
-    if (salt->empty()) fields.fault("cache_salt", "cache_salt must not be empty");
-    request.cache_salt = *salt;
-  }
-  // A user is a label for us: another type than a string is no reason to refuse.
-  if (const std::string* user = fields.raw("user").as_string()) request.user = *user;
+  request.turn = read_turn(fields);
   if (request.model.empty() && !context.names.empty()) request.model = context.names.front();
 }
 
@@ -208,6 +166,58 @@ void fit_context(Fields& fields, const ModelContext& context, GenerationRequest&
 
 }  // namespace
 
+void Turn::apply(engine::Submission& submission) const {
+  submission.priority = priority;
+  submission.user = user;
+  submission.cache_salt = cache_salt;
+}
+
+Turn read_turn(Fields& fields) {
+  Turn turn;
+  turn.priority = static_cast<int>(fields.integer("priority", INT32_MIN, INT32_MAX).value_or(0));
+  if (const auto salt = fields.string("cache_salt")) {
+    if (salt->empty()) fields.fault("cache_salt", "cache_salt must not be empty");
+    turn.cache_salt = *salt;
+  }
+  // A user is a label for us: another type than a string is no reason to refuse.
+  if (const std::string* user = fields.raw("user").as_string()) turn.user = *user;
+  return turn;
+}
+
+std::vector<Prompt> read_prompts(Fields& fields, std::string_view name, const ModelContext& context) {
+  std::vector<Prompt> prompts;
+  const Json& value = fields.raw(name);
+  const auto fault = [&](std::string_view message) {
+    fields.fault(name, fmt::format("{}{}", name, message));
+  };
+  if (value.is_null()) fault(": field required");
+  if (const std::string* text = value.as_string()) {
+    prompts.push_back(prompt_of_text(fields, name, *text, context));
+  } else if (value.is_array() && value.size() > 0) {
+    const Json& first = value.items().front();
+    if (first.is_number()) {
+      prompts.push_back(prompt_of_ids(fields, name, value, context));
+    } else if (first.is_string() || first.is_array()) {
+      if (value.size() > kMaxSequences)
+        fault(fmt::format(": at most {} of them, got {}", kMaxSequences, value.size()));
+      for (const Json& item : value.items()) {
+        if (fields.error()) break;
+        if (item.is_string() && first.is_string())
+          prompts.push_back(prompt_of_text(fields, name, *item.as_string(), context));
+        else if (item.is_array() && first.is_array())
+          prompts.push_back(prompt_of_ids(fields, name, item, context));
+        else
+          fault(": a list holds strings only, or lists of token ids only");
+      }
+    } else {
+      fault(" must be a string, token ids, or a list of these");
+    }
+  } else {
+    fault(" must be a string, token ids, or a list of these, and not empty");
+  }
+  return prompts;
+}
+
 ApiResult<Json> read_body(std::string_view body) {
   auto parsed = parse_json(body, "request body", {.max_depth = 100, .allow_bare_constants = false});
   if (!parsed) return refuse(bad_request(parsed.error().describe(), "", "invalid_json"));
@@ -231,8 +241,11 @@ ApiResult<GenerationRequest> read_request(Endpoint endpoint, const Json& body, c
     request.prompts.push_back(read_chat_prompt(fields, context));
     const Json& messages = fields.raw("messages");
     if (request.answer.echo && messages.size() > 0) request.echo_text = message_text(messages.items().back());
+  } else if (caller == Caller::kOffline && fields.raw("prompt_token_ids").is_array()) {
+    request.prompts.push_back(
+        prompt_of_ids(fields, "prompt_token_ids", fields.raw("prompt_token_ids"), context));
   } else {
-    request.prompts = read_prompts(fields, context, caller);
+    request.prompts = read_prompts(fields, "prompt", context);
   }
   if (fields.error()) return refuse(*fields.error());
   if (request.prompts.size() * static_cast<std::size_t>(request.n) > kMaxSequences)
@@ -251,9 +264,7 @@ engine::Submission submission_of(const GenerationRequest& request, std::size_t p
     // One seed for all choices would make them equal.
     if (request.sampling.seed) submission.choices[k].seed = *request.sampling.seed + k;
   }
-  submission.priority = request.priority;
-  submission.user = request.user;
-  submission.cache_salt = request.cache_salt;
+  request.turn.apply(submission);
   return submission;
 }
 

@@ -16,12 +16,27 @@
 
 namespace plimsoll::serve {
 
+class Fields;
+
+/// Prompts times choices of one request.
+inline constexpr std::size_t kMaxSequences = 4096;
+
 enum class Endpoint { kChat, kCompletion };
 
 struct Prompt {
   std::vector<TokenId> ids;
   std::string text;  // as given or rendered; decoded from the ids when only those were given
 };
+
+/// Whose turn it is when requests wait, and with whom it shares prefixes.
+struct Turn {
+  int priority = 0;
+  std::string cache_salt;
+  std::string user;  // those of equal priority take turns
+
+  void apply(engine::Submission& submission) const;
+};
+Turn read_turn(Fields& fields);
 
 /// How the answer is to be written.
 struct AnswerOptions {
@@ -48,9 +63,7 @@ struct GenerationRequest {
   std::vector<std::string> stop;         // stop strings
   std::vector<TokenId> asked_stop_ids;   // of the request alone: they become the stop_reason
   AnswerOptions answer;
-  int priority = 0;
-  std::string cache_salt;
-  std::string user;       // those of equal priority take turns
+  Turn turn;
   std::string echo_text;  // chat with echo: the last message, before the answer
 };
 
@@ -58,6 +71,10 @@ enum class Caller { kHttp, kOffline };
 
 /// Parses a request body into an object. Errors: 400 for bad JSON or another type.
 ApiResult<Json> read_body(std::string_view body);
+
+/// The field `name`: a string, ids, a list of strings or a list of lists of ids; texts are encoded as
+/// add_special_tokens and parse_special say. What is wrong is kept in `fields`.
+std::vector<Prompt> read_prompts(Fields& fields, std::string_view name, const ModelContext& context);
 
 /// kOffline differs in four points: `prompt_token_ids` and `return_logits` are taken, `logprobs` is a number
 /// in chats too, and `stream` is refused.

@@ -10,7 +10,9 @@
 #include <random>
 
 #include "base/log.h"
+#include "serve/answering.h"
 #include "serve/chat.h"
+#include "serve/embeddings.h"
 #include "serve/session.h"
 
 namespace plimsoll::serve {
@@ -56,6 +58,13 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+// A path of the other kind of model is one that this server does not have, as in vLLM.
+ApiError not_of_this_model(const std::string& path, std::string_view what_it_does) {
+  return {.status = 404,
+          .message = fmt::format("Not Found: {}: this model {}", path, what_it_does),
+          .type = "not_found_error"};
+}
+
 bool needs_key(std::string_view path) {
   return path.starts_with("/v1") || path == "/tokenize" || path == "/detokenize";
 }
@@ -81,6 +90,7 @@ const std::vector<Routes::Route>& Routes::table() {
       {"GET", "/v1/models", &Routes::models},
       {"POST", "/v1/chat/completions", &Routes::chat},
       {"POST", "/v1/completions", &Routes::completions},
+      {"POST", "/v1/embeddings", &Routes::embeddings},
       {"POST", "/tokenize", &Routes::tokenize},
       {"POST", "/detokenize", &Routes::detokenize},
   };
@@ -148,16 +158,12 @@ std::optional<ApiError> Routes::check_key(const http::Request& request) const {
   return error;
 }
 
-void Routes::send_json(Call& call, const Json& body, int status) {
-  http::Response response{.status = status, .headers = call.headers, .body = dump(body)};
-  response.headers.emplace_back("Content-Type", "application/json");
-  call.responder->send(std::move(response));
+void Routes::send_json(Call& call, const Json& body) {
+  serve::send_json(*call.responder, call.headers, body);
 }
 
 void Routes::send_error(Call& call, const ApiError& error) {
-  if (error.status == 401) call.headers.emplace_back("WWW-Authenticate", "Bearer");
-  if (error.status == 503) call.headers.emplace_back("Retry-After", "1");
-  send_json(call, to_json(error), error.status);
+  serve::send_error(*call.responder, call.headers, error);
 }
 
 void Routes::health(Call& call) {
@@ -216,7 +222,23 @@ void Routes::completions(Call& call) {
   generate(call, Endpoint::kCompletion);
 }
 
+void Routes::embeddings(Call& call) {
+  if (!context_.embedding)
+    return send_error(call, not_of_this_model(call.request.path, "generates text and gives no embeddings"));
+  auto body = read_body(call.request.body);
+  if (!body) return send_error(call, body.error());
+  auto request = read_embedding_request(*body, context_);
+  if (!request) return send_error(call, request.error());
+  std::make_shared<EmbeddingSession>(
+      std::move(*request), loop_, call.responder,
+      SessionSettings{
+          .id = "embd-" + call.request_id, .created = std::time(nullptr), .headers = call.headers})
+      ->start();
+}
+
 void Routes::generate(Call& call, Endpoint endpoint) {
+  if (context_.embedding)
+    return send_error(call, not_of_this_model(call.request.path, "gives embeddings and generates no text"));
   auto body = read_body(call.request.body);
   if (!body) return send_error(call, body.error());
   auto request = read_request(endpoint, *body, context_);
@@ -225,7 +247,7 @@ void Routes::generate(Call& call, Endpoint endpoint) {
   settings.id = (endpoint == Endpoint::kChat ? "chatcmpl-" : "cmpl-") + call.request_id;
   settings.created = std::time(nullptr);
   settings.headers = call.headers;  // an error that follows still needs its own
-  if (request->user == "plimsoll-fault") settings.fail_after_tokens = options_.fail_after_tokens;
+  if (request->turn.user == "plimsoll-fault") settings.fail_after_tokens = options_.fail_after_tokens;
   std::make_shared<Session>(std::move(*request), context_, loop_, call.responder, std::move(settings))
       ->start();
 }

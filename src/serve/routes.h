@@ -51,7 +51,7 @@ class Routes {
   void dispatch(Call call);
   void route(Call& call);
   std::optional<ApiError> check_key(const http::Request& request) const;
-  void send_json(Call& call, const Json& body, int status = 200);
+  void send_json(Call& call, const Json& body);
   void send_error(Call& call, const ApiError& error);
 
   void health(Call& call);
@@ -65,6 +65,7 @@ class Routes {
   void chat(Call& call);
   void completions(Call& call);
   void generate(Call& call, Endpoint endpoint);
+  void embeddings(Call& call);
   void tokenize(Call& call);
   void detokenize(Call& call);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/session.h"
 
+#include "serve/answering.h"
+
 namespace plimsoll::serve {
 
 Session::Session(GenerationRequest request, const ModelContext& context, EngineLoop& loop,
@@ -33,12 +35,7 @@ std::vector<Job> Session::make_jobs() {
 void Session::start() {
   first_ticket_ = loop_.new_tickets(choices_.size());
   if (auto refused = loop_.submit(make_jobs())) return fail(*refused);
-  // After the jobs, which a cancellation that came first would not find; a peer that has gone meanwhile is
-  // told at once. The callback holds tickets only: were it to hold the session, the responder would own
-  // itself.
-  responder_->on_disconnect([loop = &loop_, first = first_ticket_, count = choices_.size()] {
-    for (std::size_t i = 0; i < count; ++i) loop->cancel(first + i);
-  });
+  cancel_on_disconnect(*responder_, loop_, first_ticket_, choices_.size());
 }
 
 void Session::on_output(Ticket ticket, const engine::Output& output) {
@@ -125,19 +122,12 @@ void Session::fail(const ApiError& error) {
     responder_->finish();
     return;
   }
-  http::Response response{.status = error.status, .headers = settings_.headers, .body = dump(to_json(error))};
-  response.headers.emplace_back("Content-Type", "application/json");
-  if (error.status == 503) response.headers.emplace_back("Retry-After", "1");
-  responder_->send(std::move(response));
+  send_error(*responder_, settings_.headers, error);
 }
 
 void Session::complete() {
   is_answered_ = true;
-  if (!request_.answer.is_stream) {
-    http::Response response{.status = 200, .headers = settings_.headers, .body = dump(full_answer())};
-    response.headers.emplace_back("Content-Type", "application/json");
-    return responder_->send(std::move(response));
-  }
+  if (!request_.answer.is_stream) return send_json(*responder_, settings_.headers, full_answer());
   if (request_.answer.include_usage) {
     Json event = envelope(true);
     event.set("choices", Json::array());

@@ -25,7 +25,7 @@ struct SessionSettings {
   std::int64_t created = 0;  // seconds since 1970
   http::Headers headers;     // of every answer
   /// The request fails after so many tokens: fault injection for tests of clients.
-  std::optional<std::int64_t> fail_after_tokens;
+  std::optional<std::int64_t> fail_after_tokens = {};
 };
 
 class Session : public JobSink, public std::enable_shared_from_this<Session> {

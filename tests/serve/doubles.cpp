@@ -95,7 +95,7 @@ Result<engine::RequestId> ScriptedEngine::add(engine::Submission submission) {
   const engine::RequestId first = last_ + 1;
   for (const auto& params : submission.choices) {
     added.push_back(params);
-    requests_[++last_] = {params, std::ssize(submission.prompt), 0};
+    requests_[++last_] = {params, std::ssize(submission.prompt), 0, submission.embedding};
   }
   return first;
 }
@@ -125,6 +125,14 @@ std::vector<engine::Output> ScriptedEngine::step() {
   for (auto& [id, playing] : requests_) {
     engine::Output output;
     output.request = id;
+    if (playing.embedding) {
+      output.embedding = {static_cast<float>(playing.prompt_tokens), 0.5F, -1.0F};
+      if (playing.embedding->dimensions > 0)
+        output.embedding.resize(static_cast<std::size_t>(playing.embedding->dimensions));
+      output.finish = engine::FinishReason::kStop;
+      outputs.push_back(std::move(output));
+      continue;
+    }
     const auto& stops = playing.params.stop_token_ids;
     const bool is_over = playing.next >= script_.size();
     const TokenId token = is_over ? 257 : static_cast<unsigned char>(script_[playing.next]);

@@ -59,7 +59,8 @@ class PlainTemplate : public text::ChatTemplate {
 ModelContext test_context();
 
 /// Answers every request with the tokens of `script` (bytes), one per step, then </s>; starts over for each
-/// request. max_tokens and stop ids end it as the real engine does. Calls are counted under a lock.
+/// request. max_tokens and stop ids end it as the real engine does. Asked for an embedding it gives the
+/// number of tokens, 0.5 and -1. Calls are counted under a lock.
 class ScriptedEngine : public engine::Engine {
  public:
   explicit ScriptedEngine(std::string script) : script_(std::move(script)) {}
@@ -87,6 +88,7 @@ class ScriptedEngine : public engine::Engine {
     engine::SamplingParams params;
     std::int64_t prompt_tokens = 0;
     std::size_t next = 0;
+    std::optional<engine::EmbeddingParams> embedding;
   };
   std::string script_;
   std::map<engine::RequestId, Playing> requests_;

@@ -18,8 +18,17 @@ bool is_top(const HubFile& file) {
   return file.path.find('/') == std::string::npos;
 }
 
+// What a module of Sentence Transformers says of itself: "1_Pooling/config.json".
+bool is_module_config(const HubFile& file) {
+  const auto digits = file.path.find_first_not_of("0123456789");
+  const auto slash = file.path.find('/');
+  return digits > 0 && digits != std::string::npos && file.path[digits] == '_' &&
+         file.path.substr(slash + 1) == "config.json" && file.bytes <= kMaxOther;
+}
+
 bool is_small(const HubFile& file) {
   if (file.bytes > (role_of(file.path) == FileRole::kIndex ? kMaxIndexBytes : kMaxSmall)) return false;
+  if (is_module_config(file)) return true;
   // Named templates lie in a folder of their own; all else below folders belongs to other components.
   if (!is_top(file) && !file.path.starts_with("additional_chat_templates/")) return false;
   switch (role_of(file.path)) {

@@ -2,6 +2,7 @@
 #include "serve/eval/eval.h"
 
 #include "serve/eval/subject.h"
+#include "serve/loaded_model.h"
 
 namespace plimsoll::serve {
 
@@ -48,6 +49,7 @@ Result<EvalReport> evaluate(const EvalOptions& options) {
                artifact::open(options.model, {.need = artifact::Need::kTensors, .lock = options.lock}));
   if (auto error = artifact::first_error(subject.artifact->findings())) return fail(std::move(*error));
   PLIMSOLL_TRY(subject.spec, model::read_spec(*subject.artifact));
+  PLIMSOLL_TRY_VOID(check_generates(subject.spec));
   if (text::has_tokenizer(*subject.artifact)) {
     PLIMSOLL_TRY(subject.tokenizer, text::load_tokenizer(*subject.artifact));
   }
