@@ -192,6 +192,9 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
     PLIMSOLL_TRY_VOID(quantize_at_load(*artifact, block, team, options.on_progress, weights));
   }
   sizes.max_model_len = plan.max_model_len.value;
+  options.max_num_batched_tokens =
+      static_cast<int>(memory::step_tokens(spec, options.max_num_batched_tokens, plan.max_model_len.value));
+  if (model::is_encoder(spec)) options.enable_prefix_caching = false;
   PLIMSOLL_TRY(const memory::Workspace workspace, memory::embedded_workspace(spec, sizes));
   RopeTables ropes;
   PLIMSOLL_TRY(ropes.all, make_rope_table(spec.rope, plan.max_model_len.value, weights.rope_frequencies));

@@ -28,7 +28,7 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
   for (const auto& layer : spec_.layers) {
     if (const model::State* state = memory::state_of(layer))
       state_stride_ = std::max(state_stride_, memory::state_widths(*state).total());
-    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
+    const model::Attention* attention = model::attention_in(layer);
     if (!attention) continue;
     query_stride_ = std::max(query_stride_, memory::query_width(*attention));
     attended_stride_ = std::max(attended_stride_, std::int64_t{attention->q_heads} * attention->value_dim());
@@ -121,11 +121,13 @@ void Graph::embed(std::span<const Row> rows) {
     widen_rows(weights_.token_embedding, rows[r].token, rows[r].token + 1, out);
     if (spec_.embedding_scale != 1.0)
       for (int i = 0; i < spec_.hidden_size; ++i) out[i] *= static_cast<float>(spec_.embedding_scale);
-    if (weights_.position_embedding.rows > 0) {
-      const std::int64_t row = rows[r].position + spec_.first_position;
-      widen_rows(weights_.position_embedding, row, row + 1, normed_.data());  // not in use yet
+    const auto add_row = [&](const StoredMatrix& table, std::int64_t row) {
+      if (table.rows == 0) return;
+      widen_rows(table, row, row + 1, normed_.data());  // not in use yet
       for (int i = 0; i < spec_.hidden_size; ++i) out[i] += normed_[static_cast<std::size_t>(i)];
-    }
+    };
+    add_row(weights_.token_type_embedding, 0);
+    add_row(weights_.position_embedding, rows[r].position + spec_.first_position);
     if (!weights_.embedding_norm.weight.empty()) normalize(weights_.embedding_norm, out, out);
     float* angles = angles_.data() + static_cast<std::int64_t>(r) * angle_stride_;
     rope_angles(rows[r].stays_within ? *ropes_.within : ropes_.all, rows[r].position, angles,

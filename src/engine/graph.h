@@ -24,7 +24,8 @@ namespace plimsoll::engine {
 struct Row {
   std::int32_t token = 0;
   std::int64_t position = 0;
-  bool stays_within = false;                              // turns by RopeTables::within
+  bool stays_within = false;  // turns by RopeTables::within
+  std::int64_t length = 0;    // of its text, all of which is in this step (encoders)
   std::span<const std::span<const std::int32_t>> tables;  // [groups]: the sequence's block tables
 };
 
@@ -73,6 +74,8 @@ class Graph {
   void turn(std::int64_t r, const model::Attention& attention);
   void store(const Row& row, std::int64_t r, int layer);
   void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);
+  void attend_to_all(const Row& row, std::int64_t r, const model::Attention& attention, int kv_head,
+                     int thread);
   void latent_block(std::span<const Row> rows, int layer, const float* input, float* output);
   float latent_eps(const model::Latent& latent) const;
   void finish_latent(const Row& row, std::int64_t r, int layer);

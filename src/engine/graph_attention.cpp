@@ -13,7 +13,7 @@ namespace plimsoll::engine {
 namespace {
 
 const model::Attention& attention_of(const model::Layer& layer) {
-  return std::get<model::Attention>(layer.mixer);
+  return *model::attention_in(layer);
 }
 
 void clip(double limit, std::int64_t n, float* values) {
@@ -161,6 +161,28 @@ void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int t
   }
 }
 
+// The same where a position sees all of its text: keys and values are those of this step, in f32, and nothing
+// is stored.
+void Graph::attend_to_all(const Row& row, std::int64_t r, const model::Attention& attention, int kv_head,
+                          int thread) {
+  const std::int64_t dim = attention.head_dim, value_dim = attention.value_dim();
+  const int group = attention.q_heads / attention.kv_heads;
+  const std::int64_t first = r - row.position;  // the row of position 0
+  const float* keys = key_.data() + first * key_stride_ + kv_head * dim;
+  const float* values = value_.data() + first * value_stride_ + kv_head * value_dim;
+  float* scores = scores_.data() + thread * score_stride_;
+  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    const float* query = query_.data() + r * query_stride_ + head * dim;
+    for (std::int64_t i = 0; i < row.length; ++i)
+      scores[i] = kernels_.dot_f32(query, keys + i * key_stride_, dim) * static_cast<float>(attention.scale);
+    kernels::softmax(scores, row.length);
+    float* out = attended_.data() + r * attended_stride_ + head * value_dim;
+    std::fill(out, out + value_dim, 0.0F);
+    for (std::int64_t i = 0; i < row.length; ++i)
+      kernels_.add_scaled_f32(scores[i], values + i * value_stride_, value_dim, out);
+  }
+}
+
 void Graph::attention_block(std::span<const Row> rows, int layer, const float* input, float* output) {
   const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
@@ -170,13 +192,19 @@ void Graph::attention_block(std::span<const Row> rows, int layer, const float* i
                               {&weights.value, value_.data(), value_stride_},
                               {&weights.output_gate, query_.data() + weights.query.rows, query_stride_}};
   multiply(std::span(products).first(attention.has_output_gate ? 4 : 3), input, num_rows);
+  const bool sees_all = model::is_encoder(spec_);
   for (std::int64_t r = 0; r < num_rows; ++r) {
     prepare(rows[static_cast<std::size_t>(r)], r, layer);
-    store(rows[static_cast<std::size_t>(r)], r, layer);
+    if (!sees_all) store(rows[static_cast<std::size_t>(r)], r, layer);
   }
   team_.run(num_rows * attention.kv_heads, [&](std::int64_t chunk, int thread) {
     const std::int64_t r = chunk / attention.kv_heads;
-    attend(rows[static_cast<std::size_t>(r)], r, layer, static_cast<int>(chunk % attention.kv_heads), thread);
+    const Row& row = rows[static_cast<std::size_t>(r)];
+    const int kv_head = static_cast<int>(chunk % attention.kv_heads);
+    if (sees_all)
+      attend_to_all(row, r, attention, kv_head, thread);
+    else
+      attend(row, r, layer, kv_head, thread);
   });
   // The output matrix reads rows of its own width; rows of narrower layers are packed first.
   const std::int64_t width = weights.attention_output.columns;

@@ -43,6 +43,7 @@ Result<KvPool> KvPool::create(const model::ModelSpec& spec, const memory::Embedd
   }
   pool.states_ = cache.states;
   const auto size = checked_product(pool.block_bytes_, num_blocks.value);
+  if (cache.groups.empty()) return pool;  // an encoder keeps nothing
   if (!size || *size == 0)
     return fail(ErrorCode::kNo, "the KV pool has no room for a single block", "--num-gpu-blocks-override");
   void* data = ::mmap(nullptr, static_cast<std::size_t>(*size), PROT_READ | PROT_WRITE,

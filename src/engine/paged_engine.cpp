@@ -19,6 +19,7 @@ schedule::Options scheduler_options(const EngineOptions& options, const memory::
   result.max_num_seqs = options.max_num_seqs;
   result.max_num_batched_tokens = options.max_num_batched_tokens;
   result.enable_prefix_caching = options.enable_prefix_caching;
+  result.takes_whole_prompts = plan.cache.groups.empty();
   result.is_static = options.batching == Batching::kStatic;
   return result;
 }
@@ -194,13 +195,14 @@ void PagedEngine::collect_rows() {
   for (const auto& work : step_.work) {
     const auto tokens = scheduler_.tokens(work.sequence);
     const bool stays_within = sequences_.at(work.sequence).stays_within;
-    const std::span<std::span<const schedule::BlockId>> tables(&tables_[at], num_groups);
+    const std::span<std::span<const schedule::BlockId>> tables(tables_.data() + at, num_groups);
     for (std::size_t group = 0; group < num_groups; ++group)
       tables[group] = scheduler_.blocks(work.sequence, static_cast<int>(group));
     at += num_groups;
     for (std::int64_t i = 0; i < work.num_tokens; ++i) {
       const std::int64_t position = work.first_position + i;
-      rows_.push_back({tokens[static_cast<std::size_t>(position)], position, stays_within, tables});
+      rows_.push_back(
+          {tokens[static_cast<std::size_t>(position)], position, stays_within, std::ssize(tokens), tables});
     }
   }
 }

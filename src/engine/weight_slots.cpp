@@ -13,6 +13,7 @@ struct EndRow {
 constexpr EndRow kEnds[] = {
     {Role::kTokenEmbedding, [](ModelWeights& weights) -> Slot { return &weights.token_embedding; }},
     {Role::kPositionEmbedding, [](ModelWeights& weights) -> Slot { return &weights.position_embedding; }},
+    {Role::kTokenTypeEmbedding, [](ModelWeights& weights) -> Slot { return &weights.token_type_embedding; }},
     {Role::kEmbeddingNorm, [](ModelWeights& weights) -> Slot { return &weights.embedding_norm.weight; }},
     {Role::kEmbeddingNormBias, [](ModelWeights& weights) -> Slot { return &weights.embedding_norm.bias; }},
     {Role::kOutputNorm, [](ModelWeights& weights) -> Slot { return &weights.output_norm.weight; }},

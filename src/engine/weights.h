@@ -86,6 +86,7 @@ struct ModelWeights {
   StoredMatrix token_embedding;  // [vocab, hidden]
   std::vector<LayerWeights> layers;
   StoredMatrix position_embedding;      // [positions, hidden], or no rows
+  StoredMatrix token_type_embedding;    // [types, hidden], or no rows
   NormWeights embedding_norm;           // [hidden], or empty
   NormWeights output_norm;              // [hidden]
   StoredMatrix output_head;             // [vocab, hidden]; the embedding when tied

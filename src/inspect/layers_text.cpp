@@ -43,6 +43,11 @@ std::string mixer_text(const model::NoMixer&) {
   return "feed-forward alone";
 }
 
+std::string mixer_text(const model::TwoSided& mixer) {
+  return fmt::format("{} heads of {} that see the whole text", mixer.attention.q_heads,
+                     mixer.attention.head_dim);
+}
+
 // `has_experts`: some layers of the model do, so that those without say it.
 std::string describe(const LayerRun& run, bool has_experts) {
   std::string text = std::visit([](const auto& mixer) { return mixer_text(mixer); }, run.layer.mixer);

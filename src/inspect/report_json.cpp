@@ -88,6 +88,7 @@ void set_mixer(Json& row, const model::Latent& latent) {
 }
 void set_mixer(Json&, const model::State&) {}
 void set_mixer(Json&, const model::NoMixer&) {}
+void set_mixer(Json&, const model::TwoSided&) {}
 
 std::string_view to_string(model::FfnKind kind) {
   switch (kind) {

@@ -24,7 +24,8 @@ struct Division {
   EmbeddedCache cache;
   std::int64_t length = 0;  // the longest request asked for
 
-  bool pool_is_given() const { return options.num_blocks || options.kv_cache_bytes; }
+  bool keeps_nothing() const { return cache.groups.empty(); }
+  bool pool_is_given() const { return !keeps_nothing() && (options.num_blocks || options.kv_cache_bytes); }
   std::int64_t blocks_for(std::int64_t tokens) const {
     return cache.blocks_for(tokens, options.max_num_batched_tokens);
   }
@@ -38,6 +39,7 @@ struct Division {
   Bytes left_for_pool(const Workspace& space) const {
     return budget.value_or(Bytes(0)) - weights - space.total() - rules.process_base;
   }
+  bool has_room_for(const Workspace& space) const { return !budget || left_for_pool(space).value >= 0; }
 };
 
 Status check(const EmbeddedOptions& options) {
@@ -120,6 +122,7 @@ struct Pool {
 };
 
 Pool pool_for(const Division& d, const Workspace& space, std::int64_t length) {
+  if (d.keeps_nothing()) return {0, PoolSource::kDemand};
   if (d.options.num_blocks) return {*d.options.num_blocks, PoolSource::kFlag};
   if (d.options.kv_cache_bytes)
     return {*d.options.kv_cache_bytes / d.cache.bytes_per_block, PoolSource::kFlag};
@@ -137,12 +140,16 @@ Pool pool_for(const Division& d, const Workspace& space, std::int64_t length) {
 Result<std::optional<Tokens>> longest_of(const Division& d) {
   const auto holds = [&](std::int64_t length) {
     const auto space = d.workspace(length);
+    if (d.keeps_nothing()) return space && d.has_room_for(*space);
     return space && pool_for(d, *space, length).blocks >= d.blocks_for(length);
   };
   PLIMSOLL_TRY(const Workspace least, d.workspace(1));
   std::int64_t low = 0;
   std::int64_t high = pool_for(d, least, d.length).blocks;
-  if (!d.pool_is_given()) high = std::max<std::int64_t>(0, d.left_for_pool(least) / d.cache.bytes_per_block);
+  if (d.keeps_nothing())
+    high = 1;
+  else if (!d.pool_is_given())
+    high = std::max<std::int64_t>(0, d.left_for_pool(least) / d.cache.bytes_per_block);
   high = checked_product(high, d.options.block_size).value_or(INT64_MAX);
   // A window that has slid takes no more blocks, however long the sequence.
   if (!d.cache.is_growing() && high > 0) high = std::max(d.length, d.spec.context_tokens());
@@ -158,6 +165,13 @@ Result<std::optional<Tokens>> longest_of(const Division& d) {
 }
 
 std::string refusal(const Division& d, const EmbeddedAnswer& answer) {
+  if (d.keeps_nothing())
+    return fmt::format(
+        "Texts of {} tokens do not fit: weights of {}, buffers of {} and {} for the process are more than "
+        "the {} "
+        "that may be used.",
+        answer.plan.max_model_len.value, as_gib(answer.plan.weights), as_gib(answer.plan.workspace),
+        as_gib(answer.plan.process_base), as_gib(answer.budget));
   const EmbeddedPlan& plan = answer.plan;
   if (answer.holds_one_request())  // the given pool itself is too much for the machine
     return fmt::format(
@@ -200,6 +214,12 @@ EmbeddedPlan laid_out(const Division& d, const Workspace& space, const Pool& poo
   plan.num_blocks = Blocks(pool.blocks);
   plan.cache = d.cache;
   plan.max_model_len = Tokens(length);
+  if (d.keeps_nothing()) {
+    const std::int64_t tokens = step_tokens(d.spec, d.options.max_num_batched_tokens, length);
+    plan.max_concurrency =
+        static_cast<double>(std::min<std::int64_t>(tokens / length, d.options.max_num_seqs));
+    return plan;
+  }
   plan.max_concurrency = static_cast<double>(pool.blocks) / static_cast<double>(d.blocks_for(length));
   const bool is_one_table = d.cache.groups.size() == 1 && d.cache.is_growing();
   plan.kv_tokens =
@@ -241,7 +261,8 @@ Result<EmbeddedAnswer> size_embedded(const model::ModelSpec& spec, Bytes stored_
   constexpr Bytes kBeyondCounting(INT64_MAX);  // where a saturated sum ends
   const bool is_within_memory = !division.pool_is_given() || (available ? answer.plan.peak <= *available
                                                                         : answer.plan.peak < kBeyondCounting);
-  answer.fits = is_within_memory && answer.holds_one_request();
+  answer.fits = is_within_memory && answer.holds_one_request() &&
+                (!division.keeps_nothing() || division.has_room_for(answer.workspace));
   if (!answer.fits) answer.message = refusal(division, answer);
   return answer;
 }

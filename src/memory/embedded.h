@@ -74,7 +74,10 @@ struct StateWidths {
 };
 StateWidths state_widths(const model::State& state);
 
-/// The engine's buffers, all f32. T = max_num_batched_tokens; widths are the largest over all layers.
+/// Tokens of the largest step: encoders compute a text whole, so that the longest one has to fit.
+std::int64_t step_tokens(const model::ModelSpec& spec, int max_num_batched_tokens, std::int64_t length);
+
+/// The engine's buffers, all f32. T = step_tokens(); widths are the largest over all layers.
 struct Workspace {
   Bytes residual;       // [T, hidden]
   Bytes normed;         // [T, hidden]
@@ -109,9 +112,9 @@ struct EmbeddedPlan {
   Blocks num_blocks;
   EmbeddedCache cache;  // what a block is
   Tokens kv_tokens;     // num_blocks * block_size; with several groups, or one that slides: what requests of
-                        // max_model_len have in it
+                        // max_model_len have in it; 0 for encoders
   Tokens max_model_len;
-  double max_concurrency = 0;  // requests of max_model_len, each in whole blocks
+  double max_concurrency = 0;  // requests of max_model_len, each in whole blocks; of encoders, in one step
 };
 
 /// What the engine's start-up log says of its pool, in vLLM's words.

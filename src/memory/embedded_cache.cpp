@@ -261,7 +261,7 @@ Result<EmbeddedCache> lay_out_cache(const model::ModelSpec& spec, const CacheFor
         cache.groups.emplace_back(schedule::GrowingCache{});
     }
   PLIMSOLL_TRY_VOID(lay_out_states(spec, cache));
-  if (cache.groups.empty())
+  if (cache.groups.empty() && !model::is_encoder(spec))
     return fail(ErrorCode::kUnsupported, "no layer of this model keeps anything of a sequence", "config.json",
                 "serve it with another engine");
   return cache;

@@ -59,8 +59,9 @@ struct EmbeddedCache {
 };
 
 /// States fill blocks one after the other, each row whole; a block of theirs is a group of its own.
-/// Errors: those of kv_layer_bytes_per_token; kUnsupported when no layer keeps anything; kUsage when a block,
-/// kMalformed when a state does not fit 63 bits.
+/// Encoders keep nothing: no group, and blocks of no byte.
+/// Errors: those of kv_layer_bytes_per_token; kUnsupported when no layer of another model keeps anything;
+/// kUsage when a block, kMalformed when a state does not fit 63 bits.
 Result<EmbeddedCache> lay_out_cache(const model::ModelSpec& spec, const CacheFormat& format, int block_size);
 
 }  // namespace plimsoll::memory

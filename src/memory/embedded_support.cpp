@@ -2,10 +2,12 @@
 // Which layers the embedded engine computes: check_embedded of memory/embedded.h.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "memory/embedded.h"
 #include "memory/embedded_cache.h"
+#include "memory/weights.h"
 
 namespace plimsoll::memory {
 namespace {
@@ -61,6 +63,16 @@ Status check_mixer(const model::NoMixer&, const std::string&) {
   return {};
 }
 
+// Keys and values are those of the step itself.
+Status check_mixer(const model::TwoSided& mixer, const std::string& where) {
+  const model::Attention& attention = mixer.attention;
+  const bool is_plain = !attention.window_tokens && !attention.chunk_tokens && !attention.has_sinks &&
+                        !attention.has_output_gate && attention.soft_cap == 0.0 && attention.alibi_max == 0.0;
+  if (!is_plain)
+    return refuse("the embedded engine computes attention to both sides only where it is plain", where);
+  return check_mixer(attention, where);
+}
+
 Status check_router(const model::Ffn& ffn) {
   const model::Router& router = ffn.router;
   if (ffn.experts % router.groups != 0 ||
@@ -102,15 +114,20 @@ Status check_embedded(const model::ModelSpec& spec) {
                   "config.json");
   if (spec.pooling && !spec.pooling->problem.empty())
     return refuse(spec.pooling->problem, spec.pooling->where);
+  const auto is_two_sided = [](const model::Layer& layer) {
+    return std::holds_alternative<model::TwoSided>(layer.mixer);
+  };
+  if (std::ranges::any_of(spec.layers, is_two_sided)) {
+    if (!model::is_encoder(spec))
+      return refuse("the embedded engine computes no layers to both sides beside others", "config.json");
+    if (!spec.pooling)
+      return refuse("an encoder generates no text, and nothing says how it embeds one", "modules.json");
+  }
   for (std::size_t i = 0; i < spec.layers.size(); ++i)
     PLIMSOLL_TRY_VOID(check_layer(spec.layers[i], fmt::format("layer {}", i)));
-  // A weight without a role is one that the graph would leave out; an embedding has no use for heads.
-  const auto is_left_out = [&](const model::Weight& weight) {
-    return weight.group == model::WeightGroup::kMtp ||
-           (spec.pooling && weight.group == model::WeightGroup::kHead);
-  };
+  // A weight without a role is one that the graph would leave out.
   for (const model::Weight& weight : spec.weights)
-    if (weight.role == model::Role::kNone && !is_left_out(weight))
+    if (weight.role == model::Role::kNone && !is_left_out(spec, weight))
       return refuse("the embedded engine has no use for " + weight.hf_name + ", which this model has",
                     "config.json");
   return {};

@@ -41,6 +41,9 @@ void widen_for(const model::Latent& latent, Widths& widths) {
 
 void widen_for(const model::State&, Widths&) {}
 void widen_for(const model::NoMixer&, Widths&) {}
+void widen_for(const model::TwoSided& mixer, Widths& widths) {
+  widen_for(mixer.attention, widths);
+}
 
 Widths widths_of(const model::ModelSpec& spec) {
   Widths widths;
@@ -119,6 +122,11 @@ StateWidths state_widths(const model::State& state) {
   return widths;
 }
 
+std::int64_t step_tokens(const model::ModelSpec& spec, int max_num_batched_tokens, std::int64_t length) {
+  return model::is_encoder(spec) ? std::max<std::int64_t>(max_num_batched_tokens, length)
+                                 : max_num_batched_tokens;
+}
+
 Bytes Workspace::activation() const {
   return states + residual + normed + attention_out + down_out + query + key + value + latents + gate + up +
          codes + rope_angles + experts;
@@ -134,7 +142,7 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
                 "--max-num-seqs, --max-num-batched-tokens, --threads", "leave them out for the defaults");
   const Widths widths = widths_of(spec);
   const std::int64_t length = options.max_model_len.value_or(spec.context_tokens());
-  const std::int64_t tokens = options.max_num_batched_tokens;
+  const std::int64_t tokens = step_tokens(spec, options.max_num_batched_tokens, length);
   FloatRows rows;
   Workspace space;
   space.residual = rows.of(tokens, widths.hidden);

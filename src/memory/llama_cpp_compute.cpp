@@ -103,6 +103,7 @@ class Moments {
   }
 
   std::int64_t floats_of(const model::NoMixer&, std::size_t) const { return 0; }
+  std::int64_t floats_of(const model::TwoSided&, std::size_t) const { return 0; }
 
   const model::ModelSpec& spec_;
   const LlamaCppContext& context_;

@@ -146,6 +146,7 @@ class LayerList {
 
   Status add_mixer(const model::Layer&, const model::State& state) { return add_state(state); }
   Status add_mixer(const model::Layer&, const model::NoMixer&) { return {}; }
+  Status add_mixer(const model::Layer&, const model::TwoSided&) { return {}; }
 
   // Keys of one byte a value with a scale for each group of them, on every rank.
   Status add_indexer(const std::optional<model::Indexer>& indexer) {

@@ -34,6 +34,15 @@ bool is_computed(const model::Weight& weight) {
   return weight.role != model::Role::kNone && weight.group != model::WeightGroup::kMtp;
 }
 
+bool is_left_out(const model::ModelSpec& spec, const model::Weight& weight) {
+  if (weight.group == model::WeightGroup::kMtp) return true;
+  if (!spec.pooling || is_computed(weight)) return false;
+  // An encoder's head for words has a norm of its own.
+  const bool is_norm_of_head =
+      model::is_encoder(spec) && weight.group == model::WeightGroup::kNorm && weight.layer < 0;
+  return weight.group == model::WeightGroup::kHead || is_norm_of_head;
+}
+
 std::string_view to_string(WeightFormat format) {
   return row(format).name;
 }
@@ -80,8 +89,8 @@ std::optional<Bytes> stored_weights_bytes(const artifact::Artifact& artifact, co
   if (artifact.tensors().empty()) return std::nullopt;
   // Where each weight is known by its name in the file, what else lies there is not loaded.
   const bool is_known =
-      !spec.weights.empty() && std::ranges::all_of(spec.weights, [](const model::Weight& weight) {
-        return is_computed(weight) || weight.group == model::WeightGroup::kMtp;
+      !spec.weights.empty() && std::ranges::all_of(spec.weights, [&](const model::Weight& weight) {
+        return is_computed(weight) || is_left_out(spec, weight);
       });
   Bytes total;
   if (!is_known) {

@@ -15,6 +15,8 @@ namespace plimsoll::memory {
 
 /// Whether the embedded engine computes with a weight: those of prediction layers lie idle.
 bool is_computed(const model::Weight& weight);
+/// Whether it is right that the engine leaves a weight out: prediction layers, and heads of embedding models.
+bool is_left_out(const model::ModelSpec& spec, const model::Weight& weight);
 
 /// How a parameter is stored, scales and zero points not counted.
 enum class WeightFormat { kFloat32, kBFloat16, kFloat16, kFp8, kInt8, kInt4 };

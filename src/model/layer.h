@@ -142,11 +142,17 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
+/// Attention of encoders: each position sees all of the text, what stands behind it too. Nothing is kept.
+struct TwoSided {
+  Attention attention;
+  bool operator==(const TwoSided&) const = default;
+};
+
 struct NoMixer {
   bool operator==(const NoMixer&) const = default;
 };  // a layer without attention or state
 
-using Mixer = std::variant<Attention, Latent, State, NoMixer>;
+using Mixer = std::variant<Attention, Latent, State, NoMixer, TwoSided>;
 /// full sliding chunked cross mla sparse_mla, those of StateKind, none
 std::string_view kind_of(const Mixer& mixer);
 
@@ -211,5 +217,11 @@ struct Layer {
   Residual mixer_residual = {}, ffn_residual = {};
   bool operator==(const Layer&) const = default;
 };
+
+/// A layer's attention, one-sided or two-sided; null for other mixers.
+inline const Attention* attention_in(const Layer& layer) {
+  if (const auto* two_sided = std::get_if<TwoSided>(&layer.mixer)) return &two_sided->attention;
+  return std::get_if<Attention>(&layer.mixer);
+}
 
 }  // namespace plimsoll::model

@@ -25,7 +25,8 @@ enum class Role {
   kNone,  // the engine does not use it
   kTokenEmbedding,
   kPositionEmbedding,
-  kEmbeddingNorm,  // of the embedding, before the first layer
+  kTokenTypeEmbedding,  // [types, hidden]; the first is added to every token
+  kEmbeddingNorm,       // of the embedding, before the first layer
   kEmbeddingNormBias,
   kOutputNorm,
   kOutputNormBias,
@@ -227,11 +228,18 @@ struct ModelSpec {
   std::vector<AssumedFigure> assumed;  // essential figures that the config does not state
   bool has_file_names = false;         // weights carry the names that published checkpoints use
 
-  /// Longest sequence that config and scaling declare; 0 when they declare none.
-  std::int64_t context_tokens() const { return std::max(extended_context_tokens, native_context_tokens); }
+  /// Longest sequence that config and scaling declare, or the files of an embedding model; 0 when they
+  /// declare none.
+  std::int64_t context_tokens() const {
+    if (pooling && pooling->longest_tokens > 0) return pooling->longest_tokens;
+    return std::max(extended_context_tokens, native_context_tokens);
+  }
 
   bool operator==(const ModelSpec&) const = default;
 };
+
+/// Whether each layer sees the whole text at once and keeps nothing of it.
+bool is_encoder(const ModelSpec& spec);
 
 /// The tensor that the artifact holds for a weight, under its form's name for it; null when there is none.
 const artifact::Tensor* find_tensor(const artifact::Artifact& artifact, const Weight& weight);

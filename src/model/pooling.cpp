@@ -114,7 +114,7 @@ std::int64_t positions_of(const ModelSpec& spec) {
   for (const Weight& weight : spec.weights)
     if (weight.role == Role::kPositionEmbedding)
       return std::max<std::int64_t>(weight.shape.front() - spec.first_position, 0);
-  return spec.context_tokens();
+  return spec.context_tokens() > 0 ? spec.context_tokens() : INT64_MAX;
 }
 
 void read_length(const artifact::Artifact& artifact, Pooling& pooling, ModelSpec& spec) {
@@ -140,8 +140,7 @@ void read_length(const artifact::Artifact& artifact, Pooling& pooling, ModelSpec
     break;
   }
   if (length < 1) return note(pooling, "the table of positions has no row for a token", "config.json");
-  spec.native_context_tokens = std::min(spec.native_context_tokens, length);
-  spec.extended_context_tokens = length;
+  pooling.longest_tokens = length;
 }
 
 void read_shorter_ones(const Json& config, Pooling& pooling) {

@@ -32,6 +32,7 @@ struct Pooling {
   PoolingKind kind = PoolingKind::kLast;
   bool is_normalized = true;                  // to a length of 1
   bool has_shorter_ones = false;              // a leading part of the embedding serves as one (Matryoshka)
+  std::int64_t longest_tokens = 0;            // that a text may have; 0: as the model
   std::vector<std::int64_t> dimensions = {};  // that such parts may have; empty: any
   std::string problem = {}, where = {};       // why it is not computed here; empty when it is
   bool operator==(const Pooling&) const = default;

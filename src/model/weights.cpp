@@ -65,6 +65,9 @@ std::string_view kind_name(const State& state) {
 std::string_view kind_name(const NoMixer&) {
   return "none";
 }
+std::string_view kind_name(const TwoSided&) {
+  return "none";  // nothing is kept
+}
 
 }  // namespace
 
@@ -76,6 +79,11 @@ std::int64_t Weight::elements() const {
   std::int64_t elements = copies;
   for (const std::int64_t dimension : shape) elements = capped_product(elements, dimension);
   return elements;
+}
+
+bool is_encoder(const ModelSpec& spec) {
+  return std::ranges::all_of(
+      spec.layers, [](const Layer& layer) { return std::holds_alternative<TwoSided>(layer.mixer); });
 }
 
 const artifact::Tensor* find_tensor(const artifact::Artifact& artifact, const Weight& weight) {

@@ -107,7 +107,8 @@ void BlockStore::hold_found(SequenceBlocks& held, std::int64_t num_found) {
 
 std::optional<std::int64_t> BlockStore::admit(SequenceBlocks& held, const Content& content,
                                               std::int64_t final_tokens) {
-  if (pool_.num_available().value == 0) return std::nullopt;  // the last token always needs one
+  // The last token always needs one.
+  if (pool_.num_available().value == 0 && !groups_.empty()) return std::nullopt;
   const std::int64_t num_tokens = std::ssize(content.tokens);
   const std::int64_t num_found = find(content);
   // What is found and only cached is one available block less, and one less to take; so only what others hold

@@ -34,13 +34,14 @@ using CacheGroup = std::variant<GrowingCache, WindowedCache, StateCache>;
 struct Options {
   Blocks num_blocks;                                  // of the pool
   int block_size = 16;                                // tokens per block
-  std::vector<CacheGroup> groups = {GrowingCache{}};  // a sequence has one block table for each
+  std::vector<CacheGroup> groups = {GrowingCache{}};  // each a table of a sequence; encoders have none
   int max_num_seqs = 64;                              // sequences in one step
   int max_num_batched_tokens = 512;                   // token budget of one step
   std::int64_t max_queue = 1'000'000;                 // waiting sequences beyond it are refused
   bool enable_prefix_caching = true;
   int snapshot_blocks = 1;  // a sequence's states are kept at borders at least that many blocks apart
-  bool is_static = false;   // static batching: admit only when nothing runs
+  bool takes_whole_prompts = false;  // in one chunk each; a step has room for the longest
+  bool is_static = false;            // static batching: admit only when nothing runs
 };
 
 /// Tokens whose meaning is not in their ids: the places an image or a sound takes in the prompt.

@@ -57,6 +57,9 @@ struct Scheduler::State {
                       with_commas(needed) + " cache blocks of " + std::to_string(options.block_size) +
                       " tokens; the pool has " + with_commas(options.num_blocks.value),
                   {}, "shorten the prompt, ask for fewer tokens, or give the server more cache memory");
+    if (options.takes_whole_prompts && most_tokens > options.max_num_batched_tokens)
+      return fail(ErrorCode::kNo, "a prompt of " + with_commas(most_tokens) + " tokens does not fit a step",
+                  {}, "shorten the prompt");
     if (waiting.size() >= options.max_queue)
       return fail(ErrorCode::kNo, with_commas(options.max_queue) + " requests are waiting already", {},
                   "try again later");
@@ -169,6 +172,7 @@ struct Scheduler::State {
       const auto head = waiting.head();
       if (!head) return;
       Sequence& sequence = sequences.at(*head);
+      if (options.takes_whole_prompts && sequence.remaining() > budget) return;  // the next step has room
       if (!admit(sequence)) return;  // nobody overtakes: else a long prompt could wait for ever
       if (budget == 0) continue;
       const std::int64_t tokens =
@@ -195,7 +199,9 @@ Scheduler::Scheduler(const Options& options) {
                  "sizes of the schedule are positive; flags are checked where they are read");
   PLIMSOLL_CHECK(options.num_blocks.value >= 0 && options.num_blocks.value <= INT32_MAX,
                  "block numbers are 32-bit");
-  PLIMSOLL_CHECK(!options.groups.empty() && options.snapshot_blocks > 0, "a model keeps something");
+  PLIMSOLL_CHECK(options.snapshot_blocks > 0, "snapshots have a distance");
+  PLIMSOLL_CHECK(!options.groups.empty() || !options.enable_prefix_caching,
+                 "a model that keeps nothing has no prefixes to find");
   state_ = std::make_unique<State>(options);
 }
 

@@ -10,7 +10,7 @@ import pytest
 from server import Server
 
 FOLDER = Path(__file__).resolve().parents[2] / "data/embeddings"
-MODELS = ["qwen3_last"]
+MODELS = ["qwen3_last", "bert_mean", "roberta_cls"]
 
 
 @pytest.fixture(scope="module", params=MODELS)

@@ -156,6 +156,16 @@ def test_a_gguf_repository(ask, hub, golden):
         assert document[key] == local[key]
 
 
+def test_the_modules_of_an_embedding_model_come_along(ask, hub):
+    folder = Path(__file__).resolve().parents[2] / "data/embeddings/qwen3_last"
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    files["1_Pooling/config.json"] = b'{"pooling_mode": "median"}'
+    hub.repo("org/embedding", files)
+    document = ask.document("inspect", "org/embedding")
+    own = next(row for row in document["support"] if row["engine"] == "plimsoll")
+    assert "median is not computed" in own["note"]
+
+
 def test_revisions(ask, hub, golden):
     repo = hub.repo(NAME, model_files(golden("models/llama_plain")))
     first = repo.tags["v1.0"] = repo.branches["main"]

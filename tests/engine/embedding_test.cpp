@@ -101,6 +101,13 @@ class Changed {
   void put(const std::string& file, const std::string& text) const {
     std::ofstream(folder_.path() / file, std::ios::trunc) << text;
   }
+  void replace(const std::string& file, const std::string& from, const std::string& to) const {
+    auto text = read_file((folder_.path() / file).string());
+    ASSERT_TRUE(text);
+    const std::size_t at = text->find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    put(file, text->replace(at, from.size(), to));
+  }
   void remove(const std::string& file) const { fs::remove(folder_.path() / file); }
   model::ModelSpec spec() const {
     const auto artifact = artifact::open(path());
@@ -190,7 +197,7 @@ TEST_P(Embedding, MayBeAsLongAsTheModelTakes) {
   EXPECT_FALSE(engine->has_work());
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Embedding, ::testing::Values("qwen3_last"),
+INSTANTIATE_TEST_SUITE_P(Models, Embedding, ::testing::Values("qwen3_last", "bert_mean", "roberta_cls"),
                          [](const auto& one) { return one.param; });
 
 TEST(EmbeddingModel, GeneratesNoTextAndAGeneratingOneGivesNoEmbedding) {
@@ -206,10 +213,7 @@ TEST(EmbeddingModel, WithoutAHeadIsOneWhateverTheFolderSays) {
   const Changed model("qwen3_last");
   model.remove("modules.json");
   EXPECT_FALSE(model.spec().pooling);  // the architecture has a head
-  auto config = read_file(path_of("qwen3_last/config.json"));
-  ASSERT_TRUE(config);
-  config->replace(config->find("Qwen3ForCausalLM"), 16, "Qwen3Model");
-  model.put("config.json", *config);
+  model.replace("config.json", "Qwen3ForCausalLM", "Qwen3Model");
   const auto spec = model.spec();
   ASSERT_TRUE(spec.pooling);
   EXPECT_EQ(spec.pooling->kind, model::PoolingKind::kLast);
@@ -225,6 +229,60 @@ TEST(EmbeddingModel, OlderFilesHaveAFlagForEachMode) {
   EXPECT_EQ(model.spec().pooling->kind, model::PoolingKind::kFirst);
   model.put("1_Pooling/config.json", R"({"word_embedding_dimension": 32})");
   EXPECT_EQ(model.spec().pooling->kind, model::PoolingKind::kMean);
+}
+
+TEST(EmbeddingModel, AnEncodersClassAloneTakesTheFirstToken) {
+  const Changed model("bert_mean");
+  model.remove("modules.json");
+  ASSERT_TRUE(model.spec().pooling);
+  EXPECT_EQ(model.spec().pooling->kind, model::PoolingKind::kFirst);
+  EXPECT_TRUE(model.spec().pooling->is_normalized);
+  model.replace("config.json", "BertModel", "BertForMaskedLM");
+  EXPECT_FALSE(model.spec().pooling);
+  EXPECT_NE(model.refusal().find("generates no text"), std::string::npos);
+}
+
+// The class names a head and a prefix that the file has not.
+TEST(EmbeddingModel, AHeadThatIsNotThereIsNotMissed) {
+  const Changed model("bert_mean");
+  model.replace("config.json", "BertModel", "BertForMaskedLM");
+  const Json truth = truth_of("bert_mean");
+  const auto engine = load_model(model.path(), options_of());
+  ASSERT_TRUE(engine);
+  expect_near(embed(*engine, {ids_of(truth.items()[2])}, {}).front(), truth.items()[2]["embedding"], "bert");
+}
+
+TEST(EmbeddingModel, NoTextIsLongerThanTheTableOfPositions) {
+  const Changed model("bert_mean");
+  model.put("sentence_bert_config.json", R"({"max_seq_length": 1000})");
+  EXPECT_EQ(model.spec().context_tokens(), 64);
+  model.put("tokenizer_config.json", R"({"model_max_length": 20})");
+  EXPECT_EQ(model.spec().context_tokens(), 64);  // the folder's own word counts
+  model.remove("sentence_bert_config.json");
+  EXPECT_EQ(model.spec().context_tokens(), 20);
+  model.replace("config.json", R"("max_position_embeddings": 64)", R"("max_position_embeddings": 65)");
+  const auto artifact = artifact::open(model.path());
+  const auto engine = Engine::load(*artifact, model.spec(), options_of());
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().code, ErrorCode::kMalformed);  // the file holds 64 rows
+  const Changed roberta("roberta_cls");
+  roberta.replace("config.json", R"("pad_token_id": 1)", R"("pad_token_id": 65)");
+  EXPECT_NE(roberta.refusal().find("no row for a token"), std::string::npos);
+}
+
+TEST(EmbeddingModel, WhatAnEncodersConfigAsksForBeyondTheRowIsRefused) {
+  const Changed types("bert_mean");
+  types.replace("config.json", R"("type_vocab_size": 2)", R"("type_vocab_size": 0)");
+  EXPECT_FALSE(model::read_spec(**artifact::open(types.path())));
+  const Changed positions("bert_mean");
+  positions.replace("config.json", "{", R"({"position_embedding_type": "relative_key",)");
+  EXPECT_NE(positions.refusal().find("attention of its own kind"), std::string::npos);
+  const Changed decoder("bert_mean");
+  decoder.replace("config.json", R"("is_decoder": false)", R"("is_decoder": true)");
+  EXPECT_NE(decoder.refusal(), "");
+  const Changed two_sided("qwen3_last");
+  two_sided.replace("config.json", "{", R"({"is_causal": false,)");
+  EXPECT_NE(two_sided.refusal().find("sees what stands behind"), std::string::npos);
 }
 
 struct Hostile {

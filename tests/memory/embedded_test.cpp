@@ -44,6 +44,46 @@ TEST(Embedded, TheFormulaPagesWorkedCase) {
 // 4 layers x 2 x 2 heads x 16 x 2 bytes = 512 bytes per token; 8,192 per block.
 const testing::LlamaShape kTiny{4, 64, 4, 2, 16, 128, 512, 2048};
 
+// An encoder of the same sizes keeps nothing, and its steps hold the longest text.
+TEST(Embedded, EncodersHaveNoPoolAndRoomForTheLongestText) {
+  auto spec = llama(kTiny);
+  for (model::Layer& layer : spec.layers)
+    layer.mixer = model::TwoSided{std::get<model::Attention>(layer.mixer)};
+  spec.pooling.emplace();
+  EmbeddedOptions options;
+  options.max_num_batched_tokens = 250;
+  options.max_model_len = 100;
+  auto answer = size_embedded(spec, Bytes(1'000'000), options, Bytes(kGiB));
+  ASSERT_TRUE(answer) << answer.error().describe();
+  EXPECT_TRUE(answer->fits);
+  EXPECT_EQ(answer->plan.kv_cache.value, 0);
+  EXPECT_EQ(answer->plan.num_blocks.value, 0);
+  EXPECT_EQ(answer->plan.kv_tokens.value, 0);
+  EXPECT_DOUBLE_EQ(answer->plan.max_concurrency, 2.0);
+  EXPECT_EQ(answer->workspace.residual.value, 250 * 64 * 4);
+  EXPECT_EQ(answer->workspace.logits.value, 0);
+  options.max_model_len = 1000;
+  answer = size_embedded(spec, Bytes(1'000'000), options, Bytes(kGiB));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->workspace.residual.value, 1000 * 64 * 4);
+  ASSERT_TRUE(answer->longest);
+  EXPECT_EQ(answer->longest->value, 2048);
+  // Little memory: the longest text that fits is named.
+  const Bytes base = answer->plan.process_base;
+  options.memory_utilization = 1.0;
+  answer = size_embedded(spec, Bytes(1'000'000), options, base + Bytes(2'000'000));
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(answer->fits);
+  ASSERT_TRUE(answer->longest);
+  const std::int64_t longest = answer->longest->value;
+  EXPECT_GT(longest, 0);
+  EXPECT_LT(longest, 1000);
+  options.max_model_len = longest;
+  EXPECT_TRUE(plan_embedded(spec, Bytes(1'000'000), options, base + Bytes(2'000'000)));
+  options.max_model_len = longest + 1;
+  EXPECT_FALSE(plan_embedded(spec, Bytes(1'000'000), options, base + Bytes(2'000'000)));
+}
+
 TEST(Embedded, AnExampleByHand) {
   EmbeddedOptions options;
   options.threads = 2;

@@ -50,6 +50,31 @@ TEST(Scheduler, RefusesBeyondTheQueue) {
   EXPECT_EQ(scheduler.add(asked(3, counting(0, 3), 4)).error().code, ErrorCode::kNo);
 }
 
+// What keeps no block: prompts of 10, 5 and 9 tokens in steps of 16.
+TEST(Scheduler, PromptsThatAreTakenWholeWaitForAStepWithRoom) {
+  Options options = small_pool(0);
+  options.groups.clear();
+  options.enable_prefix_caching = false;
+  options.takes_whole_prompts = true;
+  Scheduler scheduler(options);
+  for (const auto& [id, tokens] : {std::pair(1, 10), std::pair(2, 5), std::pair(3, 9)})
+    add(scheduler, static_cast<SequenceId>(id), counting(0, tokens), tokens);
+  EXPECT_EQ(scheduler.add(asked(4, counting(0, 17), 17)).error().code, ErrorCode::kNo);
+  const auto take = [&] {
+    const Step step = scheduler.next();
+    for (const Work& work : step.work) {
+      EXPECT_TRUE(work.is_last_chunk);
+      EXPECT_EQ(work.first_position, 0);
+    }
+    scheduler.complete(step);
+    for (const SequenceId id : ids(step)) scheduler.finish(id);
+    return ids(step);
+  };
+  EXPECT_EQ(take(), (std::vector<SequenceId>{1, 2}));
+  EXPECT_EQ(take(), (std::vector<SequenceId>{3}));
+  EXPECT_FALSE(scheduler.has_work());
+}
+
 TEST(Scheduler, HighPriorityGoesFirstThenArrival) {
   Options options = small_pool(32);
   options.max_num_seqs = 3;

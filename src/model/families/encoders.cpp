@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Encoders that embed, rank and fill in masks: BERT, RoBERTa, XLM-RoBERTa, ModernBERT. They keep no keys and
-// values, so their layers have no mixer to size; the weights are those of the head that the config names.
+// values; the weights are those of the head that the config names.
 // Source: transformers' BertConfig, RobertaConfig, XLMRobertaConfig, ModernBertConfig and their modules.
 #include <algorithm>
 #include <string>
@@ -35,41 +35,60 @@ std::int64_t read_labels(KeyReader& keys) {
 }
 
 ModelSpec read_encoder(KeyReader& keys, const DecoderDefaults& defaults) {
-  ModelSpec spec = read_unchecked_decoder(keys, defaults);
-  add_trait(spec, Trait::kLayerNorm);
-  for (Layer& layer : spec.layers) {
-    layer.mixer = NoMixer{};
-    layer.ffn.activation = Activation::kGelu;
-  }
+  ModelSpec spec = read_config_decoder(keys, defaults);
+  assume_activation(keys, Activation::kGelu, spec);
   return spec;
+}
+
+// Its layers add to what their norms gave: the norm behind a block is the one in front of the next.
+void set_bert_layers(KeyReader& keys, ModelSpec& spec) {
+  spec.norm_kind = NormKind::kLayerNorm;
+  spec.residual_is_normed = true;
+  spec.rope = RopeSpec();
+  spec.rope.kind = RopeKind::kNone;
+  for (Layer& layer : spec.layers) {
+    Attention attention = std::get<Attention>(layer.mixer);
+    attention.uses_rope = false;
+    attention.has_qkv_bias = attention.has_output_bias = true;
+    layer.mixer = TwoSided{attention};
+    layer.ffn.is_gated = false;
+    layer.ffn.has_bias = true;
+  }
+  if (keys.text("position_embedding_type", "absolute") != "absolute") add_trait(spec, Trait::kOwnAttention);
+  if (keys.flag("is_decoder", false)) add_trait(spec, Trait::kUnknown);
 }
 
 // BERT's order and names, which RoBERTa shares. `prefix` is "bert." or "roberta.".
 ModelSpec write_bert(KeyReader& keys, ModelSpec spec, const std::string& prefix, std::int64_t types) {
-  add_trait(spec, Trait::kLearnedPositions);
-  add_trait(spec, Trait::kPostNorms);
-  spec.rope = RopeSpec();
-  spec.rope.kind = RopeKind::kNone;
+  set_bert_layers(keys, spec);
   SpecWriter writer(spec);
   const std::int64_t width = spec.hidden_size;
+  const int num_layers = static_cast<int>(spec.layers.size());
   writer.enter(prefix + "embeddings.");
-  writer.add(Group::kEmbedding, "word_embeddings.weight", {spec.vocab_size, width});
-  writer.add(Group::kEmbedding, "position_embeddings.weight",
-             {keys.integer("max_position_embeddings", 1, kMaxVocab, 512), width});
-  writer.add(Group::kEmbedding, "token_type_embeddings.weight", {types, width});
-  writer.norm("LayerNorm", width, true);
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    const std::int64_t inner = spec.layers[i].ffn.intermediate_size;
-    writer.enter(prefix + "encoder.layer." + std::to_string(i) + ".", static_cast<int>(i));
-    for (const char* name :
-         {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"})
-      writer.linear(Group::kAttention, name, width, width, true);
-    writer.norm("attention.output.LayerNorm", width, true);
-    writer.linear(Group::kFfn, "intermediate.dense", inner, width, true);
-    writer.linear(Group::kFfn, "output.dense", width, inner, true);
-    writer.norm("output.LayerNorm", width, true);
+  writer.role_as(Role::kTokenEmbedding, "word_embeddings.weight", {spec.vocab_size, width});
+  writer.role_as(Role::kPositionEmbedding, "position_embeddings.weight",
+                 {keys.integer("max_position_embeddings", 1, kMaxVocab, 512), width});
+  writer.role_as(Role::kTokenTypeEmbedding, "token_type_embeddings.weight", {types, width});
+  const auto write_norm = [&](const std::string& name, int next_layer) {
+    writer.enter(name, next_layer < num_layers ? next_layer : -1);
+    if (next_layer < num_layers)
+      writer.norm_as(Role::kAttentionNorm, "LayerNorm", width, Role::kAttentionNormBias);
+    else
+      writer.norm_as(Role::kOutputNorm, "LayerNorm", width, Role::kOutputNormBias);
+  };
+  write_norm(prefix + "embeddings.", 0);
+  const std::vector<Layer> layers = spec.layers;  // the writer appends to the spec that holds them
+  for (int i = 0; i < num_layers; ++i) {
+    const Layer& layer = layers[static_cast<std::size_t>(i)];
+    const std::string at = prefix + "encoder.layer." + std::to_string(i) + ".";
+    writer.enter(at, i);
+    write_named_attention(
+        writer, *attention_in(layer),
+        {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"});
+    writer.norm_as(Role::kFfnNorm, "attention.output.LayerNorm", width, Role::kFfnNormBias);
+    write_plain_ffn(writer, layer.ffn, "intermediate.dense", "output.dense");
+    write_norm(at + "output.", i + 1);
   }
-  for (Layer& layer : spec.layers) layer.ffn.is_gated = false, layer.ffn.has_bias = true;
   writer.enter("");
   return spec;
 }
@@ -104,8 +123,11 @@ ModelSpec read_roberta(KeyReader& keys, int vocab_size) {
                                        .num_layers = 12,
                                        .q_heads = 12,
                                        .vocab_size = vocab_size,
-                                       .has_class_defaults = true});
+                                       .has_class_defaults = true,
+                                       .ignores_head_keys = true});
   const Head head = read_head(keys);
+  // The rows up to that of padding belong to no token.
+  spec.first_position = static_cast<int>(keys.integer("pad_token_id", 0, kMaxVocab, 1)) + 1;
   spec = write_bert(keys, std::move(spec), head == Head::kNone ? "" : "roberta.",
                     keys.integer("type_vocab_size", 1, kMaxVocab, 2));
   SpecWriter writer(spec);
@@ -133,7 +155,8 @@ ModelSpec bert_from_config(KeyReader& keys) {
                                        .num_layers = 12,
                                        .q_heads = 12,
                                        .vocab_size = 30'522,
-                                       .has_class_defaults = true});
+                                       .has_class_defaults = true,
+                                       .ignores_head_keys = true});
   const Head head = read_head(keys);
   const std::string prefix = head == Head::kNone ? "" : "bert.";
   spec = write_bert(keys, std::move(spec), prefix, keys.integer("type_vocab_size", 1, kMaxVocab, 2));
@@ -168,6 +191,8 @@ ModelSpec modernbert_from_config(KeyReader& keys) {
                                        .q_heads = 12,
                                        .vocab_size = 50'368,
                                        .has_class_defaults = true});
+  add_trait(spec, Trait::kUnknown);
+  for (Layer& layer : spec.layers) layer.mixer = NoMixer{};
   const bool has_norm_bias = keys.flag("norm_bias", false);
   const bool has_bias = keys.flag("attention_bias", false), has_ffn_bias = keys.flag("mlp_bias", false);
   // A bare config is the encoder by itself here.

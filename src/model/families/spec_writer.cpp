@@ -22,6 +22,7 @@ constexpr RoleRow kRoles[] = {
     {Role::kTokenEmbedding, Group::kEmbedding, "model.embed_tokens.weight", "token_embd.weight", false},
     {Role::kPositionEmbedding, Group::kEmbedding, "model.embed_positions.weight", "position_embd.weight",
      false},
+    {Role::kTokenTypeEmbedding, Group::kEmbedding, "", "token_types.weight", false},
     {Role::kEmbeddingNorm, Group::kNorm, "model.embed_norm.weight", "token_embd_norm.weight", false},
     {Role::kEmbeddingNormBias, Group::kNorm, "model.embed_norm.bias", "token_embd_norm.bias", false},
     {Role::kOutputNorm, Group::kNorm, "model.norm.weight", "output_norm.weight", false},
