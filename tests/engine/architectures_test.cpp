@@ -103,6 +103,9 @@ TEST(Architectures, EveryTestOfTheTableExists) {
     EXPECT_FALSE(tests.empty()) << architecture;
     for (const std::string& name : tests) {
       if (std::ranges::binary_search(recorded, name)) continue;
+      // Encoders are held to models of their own, several heads to one.
+      const std::string embedded = name.starts_with("as ") ? name.substr(3) : name;
+      if (fs::exists(testing::data_path("embeddings/" + embedded + ".json"))) continue;
       if (!has_all_models && testing::present("models", {name}).empty()) continue;  // of the full set
       const auto spec = spec_of(testing::golden_path("models/" + name));
       ASSERT_TRUE(spec) << architecture << ": " << name;
