@@ -82,8 +82,9 @@ std::int64_t Weight::elements() const {
 }
 
 bool is_encoder(const ModelSpec& spec) {
-  return std::ranges::all_of(
-      spec.layers, [](const Layer& layer) { return std::holds_alternative<TwoSided>(layer.mixer); });
+  return !spec.layers.empty() && std::ranges::all_of(spec.layers, [](const Layer& layer) {
+    return std::holds_alternative<TwoSided>(layer.mixer);
+  });
 }
 
 const artifact::Tensor* find_tensor(const artifact::Artifact& artifact, const Weight& weight) {

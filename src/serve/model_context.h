@@ -39,9 +39,9 @@ struct SamplingDefaults {
 struct EmbeddingFacts {
   std::int64_t dimensions = 0;
   bool is_normalized = true;
-  bool has_shorter_ones = false;                 // requests may ask for a leading part
+  bool has_shorter_ones = false;                      // requests may ask for a leading part
   std::vector<std::int64_t> shorter_dimensions = {};  // of these lengths; empty: of any
-  bool truncates_left = false;                   // the tokenizer keeps the end of what is too long
+  bool truncates_left = false;                        // the tokenizer keeps the end of what is too long
 };
 
 struct ModelContext {
