@@ -66,6 +66,9 @@ void read_mode(const artifact::Artifact& artifact, const std::string& file, std:
   const Json& config = artifact.json_file(file);
   if (!config.is_object())
     return note(pooling, "how hidden states are pooled is not said: the file is no JSON object", file);
+  for (const auto& [flag, mode] : kFlags)
+    if (!config[flag].is_null() && !config[flag].as_bool())
+      note(pooling, fmt::format("{} is neither true nor false", flag), file);
   const std::vector<std::string> modes = modes_of(config);
   if (modes.size() != 1)
     return note(pooling, fmt::format("{} pooling modes side by side are not computed", modes.size()), file);
@@ -84,6 +87,8 @@ void read_mode(const artifact::Artifact& artifact, const std::string& file, std:
 // Transformer, Pooling, and perhaps Normalize, in this order; Dropout does nothing here.
 void read_modules(const artifact::Artifact& artifact, std::int64_t width, Pooling& pooling) {
   constexpr const char* kFile = "modules.json";
+  if (const auto error = artifact.json_file_error(kFile))
+    return note(pooling, "how hidden states are pooled is not said: " + error->message, kFile);
   const auto& modules = artifact.json_file(kFile).items();
   pooling.is_normalized = false;
   bool has_pooling = false;
@@ -140,7 +145,7 @@ void read_length(const artifact::Artifact& artifact, Pooling& pooling, ModelSpec
     break;
   }
   if (length < 1) return note(pooling, "the table of positions has no row for a token", "config.json");
-  pooling.longest_tokens = length;
+  if (length < INT64_MAX) pooling.longest_tokens = length;
 }
 
 void read_shorter_ones(const Json& config, Pooling& pooling) {

@@ -176,7 +176,8 @@ Result<KnownAnswers> read_answers(const std::string& output) {
   for (std::string text; std::getline(in, text) && !in.eof();) {
     ++known.num_lines;
     const auto answer = parse_json(text, output);
-    const std::string* custom_id = answer ? (*answer)["custom_id"].as_string() : nullptr;
+    const bool is_answer = answer && !((*answer)["response"].is_null() && (*answer)["error"].is_null());
+    const std::string* custom_id = is_answer ? (*answer)["custom_id"].as_string() : nullptr;
     const auto line = answer ? answer->at_pointer("/error/line").as_integer() : std::nullopt;
     if (!custom_id && !line)
       return fail(ErrorCode::kMalformed, "the file for the answers holds a line that is no answer of a batch",

@@ -148,7 +148,11 @@ TEST(Batch, AFileThatEndsInSomethingElseIsLeftAsItIs) {
 
 TEST(Batch, AFileThatHoldsSomethingElseIsNotAddedTo) {
   const testing::MadeFolder folder;
-  folder.put("answers.jsonl", "{\"custom_id\":\"a\"}\nnotes\n");
+  folder.put("requests.jsonl", request("a", ""));
+  const auto beside = open_batch(request("a", ""), (folder.path() / "requests.jsonl").string());
+  ASSERT_FALSE(beside) << "a request is no answer";
+  EXPECT_NE(beside.error().where.find("line 1"), std::string::npos);
+  folder.put("answers.jsonl", "{\"custom_id\":\"a\",\"response\":{},\"error\":null}\nnotes\n");
   const auto batch = open_batch(request("a", ""), (folder.path() / "answers.jsonl").string());
   ASSERT_FALSE(batch);
   EXPECT_EQ(batch.error().code, ErrorCode::kMalformed);
