@@ -91,6 +91,8 @@ Result<std::vector<serve::Variant>> variants_of(const Flags& flags) {
 
 Result<std::vector<engine::TokenId>> read_ids(const std::string& path) {
   PLIMSOLL_TRY(const Json list, read_json_file(path));
+  if (!list.is_array())
+    return fail(ErrorCode::kMalformed, "the file is no list", path, "give one JSON list of integers");
   std::vector<engine::TokenId> ids;
   for (const Json& item : list.items()) {
     const auto id = item.as_integer();

@@ -161,10 +161,8 @@ class Engine {
  public:
   /// Loads weights and lays out the pool. Of a model that does not fit nothing but headers is read.
   /// Errors: kUsage (a model stored quantized that is to be quantized), kUnsupported (stored type or
-  ///         architecture the engine lacks), kMalformed (tensor missing or
-  /// misshaped),
-  ///         kNo (weights do not fit memory, pool holds less than one request of max_model_len; names the
-  ///         longest that fits).
+  ///         architecture the engine lacks), kMalformed (tensor missing or misshaped), kNo (weights do not
+  ///         fit memory, pool holds less than one request of max_model_len; names the longest that fits).
   static Result<std::unique_ptr<Engine>> load(std::shared_ptr<const artifact::Artifact> artifact,
                                               const model::ModelSpec& spec, const EngineOptions& options);
   virtual ~Engine() = default;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/division.h"
 #include "kernels/to_blocks.h"
 
 namespace plimsoll::engine {
@@ -89,7 +90,7 @@ Result<std::shared_ptr<std::byte>> reserve(std::int64_t bytes) {
 /// False when a number cannot be told in blocks.
 bool write_blocks(const StoredMatrix& matrix, DType block, ThreadPool& team, std::vector<float>& scratch,
                   std::byte* out) {
-  const std::int64_t bytes = row_bytes(matrix, block), chunks = (matrix.rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  const std::int64_t bytes = row_bytes(matrix, block), chunks = divided_up(matrix.rows, kRowsAtOnce);
   const std::int64_t share = kRowsAtOnce * matrix.columns;
   scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(share * team.threads())));
   std::atomic<bool> is_sound = true;

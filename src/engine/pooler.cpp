@@ -23,9 +23,13 @@ void Pooler::add(std::int64_t first, std::span<const float> states) {
       continue;
     }
     const double weight = kind_ == PoolingKind::kWeightedMean ? static_cast<double>(first + 1) : 1.0;
-    for (std::size_t i = 0; i < hidden; ++i)
-      sums_[i] =
-          kind_ == PoolingKind::kMax ? std::max<double>(sums_[i], state[i]) : sums_[i] + weight * state[i];
+    for (std::size_t i = 0; i < hidden; ++i) {
+      const double value = static_cast<double>(state[i]);
+      if (kind_ != PoolingKind::kMax)
+        sums_[i] += weight * value;
+      else if (value > sums_[i] || std::isnan(value))  // and a NaN stays: nothing is above it
+        sums_[i] = value;
+    }
   }
 }
 

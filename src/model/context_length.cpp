@@ -77,6 +77,7 @@ std::int64_t default_length(const Json& figures, std::int64_t stated) {
 }
 
 std::int64_t default_length(const Json& config, const ModelSpec& spec) {
+  if (spec.pooling && spec.pooling->longest_tokens > 0) return spec.pooling->longest_tokens;
   std::string pointer;
   const Json& figures = language_config(config, pointer);
   const auto stated = stated_length(figures);

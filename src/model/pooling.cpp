@@ -70,7 +70,8 @@ void read_mode(const artifact::Artifact& artifact, const std::string& file, std:
     if (!config[flag].is_null() && !config[flag].as_bool())
       note(pooling, fmt::format("{} is neither true nor false", flag), file);
   const std::vector<std::string> modes = modes_of(config);
-  if (modes.size() != 1)
+  if (modes.empty()) return note(pooling, "pooling_mode names no mode", file);
+  if (modes.size() > 1)
     return note(pooling, fmt::format("{} pooling modes side by side are not computed", modes.size()), file);
   const auto known = std::ranges::find(kKinds, modes[0], [](const auto& row) { return row.first; });
   if (known == kKinds.end())

@@ -103,6 +103,14 @@ def test_answers_that_another_process_writes_are_left_alone(run, golden, tmp_pat
         assert answers.read_text() == "kept"
 
 
+def test_ids_are_a_list(run, golden, tmp_path):
+    path = tmp_path / "ids.json"
+    path.write_text('{"a": 1}')
+    done = run("eval", str(golden("models/llama_f32")), "--token-ids", str(path))
+    assert done.returncode == 3
+    assert "no list" in done.stderr
+
+
 def test_a_batch_goes_on_where_it_stopped(run, golden, tmp_path):
     model = str(golden("models/llama_f32"))
     requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"

@@ -6,11 +6,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "engine/pooler.h"
 #include "memory/embedded.h"
+#include "model/context_length.h"
 #include "tests/engine/loading.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/made_files.h"
@@ -208,6 +211,15 @@ TEST(EmbeddingModel, GeneratesNoTextAndAGeneratingOneGivesNoEmbedding) {
   EXPECT_FALSE(other->add(embedding_of({1, 2}, {})));
 }
 
+TEST(Pooler, AStateThatIsNoNumberIsNotPassedOver) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::vector<float>& states : {std::vector{kNan, 1.0f}, {1.0f, kNan}, {1.0f, kNan, 2.0f}}) {
+    Pooler pooler(model::PoolingKind::kMax, std::ssize(states), 1);
+    pooler.add(0, states);
+    EXPECT_TRUE(std::isnan(pooler.embedding({.is_normalized = false}).front()));
+  }
+}
+
 // The class alone, as in a folder without modules: the last token, normalized.
 TEST(EmbeddingModel, WithoutAHeadIsOneWhateverTheFolderSays) {
   const Changed model("qwen3_last");
@@ -260,6 +272,7 @@ TEST(EmbeddingModel, NoTextIsLongerThanTheTableOfPositions) {
   EXPECT_EQ(model.spec().context_tokens(), 64);  // the folder's own word counts
   model.remove("sentence_bert_config.json");
   EXPECT_EQ(model.spec().context_tokens(), 20);
+  EXPECT_EQ(model::default_length(**artifact::open(model.path()), model.spec()), 20);
   model.replace("config.json", R"("max_position_embeddings": 64)", R"("max_position_embeddings": 65)");
   const auto artifact = artifact::open(model.path());
   const auto engine = Engine::load(*artifact, model.spec(), options_of());
@@ -300,7 +313,7 @@ TEST(EmbeddingModel, WhatIsWrongWithItsFilesIsTheReasonOfARefusal) {
       {"1_Pooling/config.json", R"({"pooling_mode": ["cls", "mean"]})", "2 pooling modes side by side"},
       {"1_Pooling/config.json", R"({"pooling_mode_cls_token": 1})",
        "pooling_mode_cls_token is neither true nor false"},
-      {"1_Pooling/config.json", R"({"pooling_mode": []})", "0 pooling modes"},
+      {"1_Pooling/config.json", R"({"pooling_mode": []})", "names no mode"},
       {"1_Pooling/config.json", R"({"pooling_mode": "median"})", "median is not computed"},
       {"1_Pooling/config.json", R"({"pooling_mode": "mean", "word_embedding_dimension": 31})",
        "word_embedding_dimension is 31"},
