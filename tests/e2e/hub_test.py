@@ -148,10 +148,10 @@ def test_a_header_longer_than_the_first_read(ask, hub, golden):
 
 
 def test_a_gguf_repository(ask, hub, golden):
-    content = golden("gguf/llama_plain-f16.gguf").read_bytes()
-    hub.repo("org/small-gguf", {"llama_plain-f16.gguf": content, "README.md": "# x\n"})
+    content = golden("gguf/llama_plain-bf16.gguf").read_bytes()
+    hub.repo("org/small-gguf", {"llama_plain-bf16.gguf": content, "README.md": "# x\n"})
     document = ask.document("inspect", "org/small-gguf")
-    local = ask.document("inspect", str(golden("gguf/llama_plain-f16.gguf")))
+    local = ask.document("inspect", str(golden("gguf/llama_plain-bf16.gguf")))
     for key in ("parameters", "weights", "layers", "kv_cache"):
         assert document[key] == local[key]
 
