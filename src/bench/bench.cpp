@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "bench/backend.h"
 #include "bench/clock.h"
 #include "bench/dataset.h"
 #include "bench/load_shape.h"
@@ -29,6 +30,7 @@ Status check(const Options& options) {
   const auto refuse = [](std::string why, std::string flag) {
     return fail(ErrorCode::kUsage, std::move(why), std::move(flag));
   };
+  if (options.base_urls.empty()) return refuse("there is no server to ask", "--base-url");
   if (options.num_prompts < 1) return refuse("there is nothing to send", "--num-prompts");
   if (options.max_concurrency && *options.max_concurrency < 1)
     return refuse("at least one request must be allowed at a time", "--max-concurrency");
@@ -49,7 +51,7 @@ Status check(const Options& options) {
 }
 
 Result<std::string> first_model(const Options& options) {
-  const std::string url = join_url(options.base_url, "/v1/models");
+  const std::string url = join_url(options.base_urls.front(), "/v1/models");
   PLIMSOLL_TRY(
       const http::Response answer,
       http::fetch("GET", url, "", options.headers, std::min(kModelListTimeout, options.request_timeout)));
@@ -65,36 +67,46 @@ Result<std::string> first_model(const Options& options) {
   return *id;
 }
 
-std::string request_body(const Options& options, const Prompt& prompt) {
-  Json body = Json::object({{"model", options.model}});
-  if (options.backend == Backend::kOpenaiChat) {
-    Json message = Json::object({{"role", "user"}, {"content", prompt.text}});
-    body.set("messages", Json(Json::Array{std::move(message)}));
-    body.set("max_completion_tokens", prompt.max_output_tokens);
-  } else {
-    body.set("prompt", prompt.text);
-    body.set("max_tokens", prompt.max_output_tokens);
-  }
-  body.set("stream", true);
-  Json stream_options = Json::object({{"include_usage", true}});
-  // vLLM can say with each event how many tokens it holds; other servers may refuse the key.
-  if (options.backend == Backend::kVllm) stream_options.set("continuous_usage_stats", true);
-  body.set("stream_options", std::move(stream_options));
-  if (options.ignore_eos) body.set("ignore_eos", true);
-  return dump(body);
-}
-
-Load make_load(const Options& options, const http::Url& url, const std::vector<Prompt>& prompts,
-               const std::vector<double>& times) {
+/// One shot for each prompt. Sessions go round the endpoints; the turns of one stay where it began.
+Load make_load(const Options& options, const std::vector<http::Url>& targets,
+               const std::vector<Prompt>& prompts, const std::vector<double>& times) {
   Load load;
-  load.url = url;
+  load.targets = targets;
   load.headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}};
   for (const auto& field : options.headers) load.headers.push_back(field);
-  for (std::size_t i = 0; i < prompts.size(); ++i)
-    load.shots.push_back({request_body(options, prompts[i]), times[i]});
+  std::size_t sessions = 0;
+  for (const Prompt& prompt : prompts) {
+    Shot shot;
+    shot.follows = prompt.follows;
+    shot.delay_s = prompt.delay_s;
+    if (prompt.follows >= 0) {
+      shot.target = load.shots[static_cast<std::size_t>(prompt.follows)].target;
+    } else {
+      shot.at_s = prompt.at_s.value_or(times[sessions]);
+      shot.target = sessions++ % targets.size();
+    }
+    load.shots.push_back(shot);
+  }
   load.max_concurrency = options.max_concurrency.value_or(0);
   load.timeout = options.request_timeout;
+  load.keep_alive = options.keep_alive;
   return load;
+}
+
+/// The turns before `shot` of its session with their answers, and its own. A turn that failed is left out
+/// with its answer: nobody would quote it.
+std::vector<Message> conversation_of(const std::vector<RequestRecord>& records, std::size_t shot) {
+  std::vector<Message> messages = {{true, records[shot].prompt}};
+  for (std::int64_t at = records[shot].follows; at >= 0;) {
+    const RequestRecord& before = records[static_cast<std::size_t>(at)];
+    if (before.is_success()) {
+      messages.push_back({false, before.text});
+      messages.push_back({true, before.prompt});
+    }
+    at = before.follows;
+  }
+  std::reverse(messages.begin(), messages.end());
+  return messages;
 }
 
 std::vector<RequestRecord> make_records(const std::vector<Prompt>& prompts) {
@@ -110,13 +122,48 @@ std::vector<RequestRecord> make_records(const std::vector<Prompt>& prompts) {
   return records;
 }
 
-Status warm_up(const Options& options, const http::Url& url, const std::vector<Prompt>& prompts) {
+/// Sends and waits. The bodies are made from `records`, which grow while the load runs: a follow-up quotes
+/// the answer before it.
+Result<Observed> send(const Options& options, Load load, std::vector<RequestRecord>& records,
+                      const std::function<void(std::chrono::steady_clock::time_point)>& on_start,
+                      const StandingSink& on_standing) {
+  load.body_of = [&options, &records](std::size_t shot) {
+    return request_body(options, conversation_of(records, shot), records[shot].max_output_tokens);
+  };
+  return send_all(load, records, on_start, on_standing);
+}
+
+Status warm_up(const Options& options, const std::vector<http::Url>& targets,
+               const std::vector<Prompt>& prompts) {
   if (prompts.empty()) return {};
   auto records = make_records(prompts);
-  const Load load = make_load(options, url, prompts, std::vector<double>(prompts.size(), 0.0));
-  PLIMSOLL_TRY([[maybe_unused]] const auto seen,
-               send_all(load, records, [](const RequestRecord&, double) {}));
+  const Load load = make_load(options, targets, prompts, std::vector<double>(prompts.size(), 0.0));
+  PLIMSOLL_TRY(
+      [[maybe_unused]] const auto seen,
+      send(options, load, records, [](std::chrono::steady_clock::time_point) {}, [](const Standing&) {}));
   return {};
+}
+
+/// Cuts the warm-ups off the end of `prompts`. They have prompts of their own: a copy of a measured one would
+/// find itself in the prefix cache.
+std::vector<Prompt> split_warm_ups(std::vector<Prompt>& prompts, std::int64_t count) {
+  const auto split = prompts.end() - std::min<std::ptrdiff_t>(count, std::ssize(prompts));
+  const std::int64_t first = split - prompts.begin();
+  std::vector<Prompt> warm_ups(split, prompts.end());
+  prompts.erase(split, prompts.end());
+  for (Prompt& prompt : warm_ups) {
+    prompt.follows = std::max<std::int64_t>(-1, prompt.follows - first);
+    prompt.at_s.reset();
+  }
+  return warm_ups;
+}
+
+Result<std::vector<http::Url>> targets_of(const Options& options) {
+  std::vector<http::Url> targets;
+  for (const std::string& base : options.base_urls) {
+    PLIMSOLL_TRY(targets.emplace_back(), http::parse_url(join_url(base, options.endpoint)));
+  }
+  return targets;
 }
 
 std::string local_date() {
@@ -138,41 +185,17 @@ Status check_reached(const std::vector<RequestRecord>& records, const std::strin
               "--base-url", "check that the server runs and that the address is right");
 }
 
-}  // namespace
+Progress progress_of(const Standing& standing, std::int64_t total) {
+  return {standing.finished - standing.failed,
+          standing.failed,
+          standing.running,
+          total,
+          standing.chunks,
+          standing.elapsed_s};
+}
 
-Result<RunResult> run(const Options& given, const ProgressSink& progress) {
-  PLIMSOLL_TRY_VOID(check(given));
-  RunResult result;
-  result.options = given;
-  Options& options = result.options;
-  const bool is_chat = options.backend == Backend::kOpenaiChat;
-  if (options.endpoint.empty()) options.endpoint = is_chat ? "/v1/chat/completions" : "/v1/completions";
-  const std::string address = join_url(options.base_url, options.endpoint);
-  PLIMSOLL_TRY(const http::Url url, http::parse_url(address));
-  PLIMSOLL_TRY(std::vector<Prompt> prompts, load_prompts(options, options.num_prompts + options.num_warmups));
-  if (options.model.empty()) {
-    PLIMSOLL_TRY(options.model, first_model(options));
-  }
-  // Warm-ups have prompts of their own: a copy of a measured one would find itself in the prefix cache.
-  const auto split = prompts.begin() + options.num_prompts;
-  PLIMSOLL_TRY_VOID(warm_up(options, url, std::vector<Prompt>(split, prompts.end())));
-  prompts.erase(split, prompts.end());
-
-  result.date = local_date();
-  result.records = make_records(prompts);
-  const std::vector<double> times =
-      send_times({options.num_prompts, options.request_rate, options.burstiness, options.seed});
-  const Load load = make_load(options, url, prompts, times);
-  Progress state;
-  state.total = options.num_prompts;
-  const auto on_finished = [&](const RequestRecord& record, double elapsed_s) {
-    ++(record.is_success() ? state.completed : state.failed);
-    state.elapsed_s = elapsed_s;
-    if (progress) progress(state);
-  };
-  PLIMSOLL_TRY(Observed observed, send_all(load, result.records, on_finished));
-  PLIMSOLL_TRY_VOID(check_reached(result.records, address));
-  for (RequestRecord& record : result.records) {
+Summary summary_of(const Options& options, std::vector<RequestRecord>& records, Observed observed) {
+  for (RequestRecord& record : records) {
     count_tokens(record, options.tokenizer.get());
     if (record.usage_prompt_tokens) record.prompt_tokens = *record.usage_prompt_tokens;
   }
@@ -183,7 +206,42 @@ Result<RunResult> run(const Options& given, const ProgressSink& progress) {
   facts.goals = options.goodput;
   facts.stall_threshold_ms = options.stall_threshold_ms;
   facts.loop_lag_ms = std::move(observed.loop_lag_ms);
-  result.summary = summarize(result.records, facts);
+  facts.client_lag_ms = std::move(observed.client_lag_ms);
+  facts.late_chunks = observed.late_chunks;
+  return summarize(records, facts);
+}
+
+}  // namespace
+
+Result<RunResult> run(const Options& given, const ProgressSink& progress) {
+  PLIMSOLL_TRY_VOID(check(given));
+  RunResult result;
+  result.options = given;
+  Options& options = result.options;
+  if (options.endpoint.empty()) options.endpoint = default_endpoint(options.backend);
+  PLIMSOLL_TRY(const auto targets, targets_of(options));
+  PLIMSOLL_TRY(std::vector<Prompt> prompts, load_prompts(options, options.num_prompts + options.num_warmups));
+  if (options.model.empty()) {
+    PLIMSOLL_TRY(options.model, first_model(options));
+  }
+  const std::vector<Prompt> warm_ups = split_warm_ups(prompts, options.num_warmups);
+  PLIMSOLL_TRY_VOID(warm_up(options, targets, warm_ups));
+
+  result.date = local_date();
+  result.records = make_records(prompts);
+  const auto num_sessions =
+      std::count_if(prompts.begin(), prompts.end(), [](const Prompt& p) { return p.follows < 0; });
+  const std::vector<double> times =
+      send_times({num_sessions, options.request_rate, options.burstiness, options.seed});
+  const Load load = make_load(options, targets, prompts, times);
+  const auto on_standing = [&](const Standing& standing) {
+    if (progress) progress(progress_of(standing, std::ssize(result.records)));
+  };
+  PLIMSOLL_TRY(
+      Observed observed,
+      send(options, load, result.records, [](std::chrono::steady_clock::time_point) {}, on_standing));
+  PLIMSOLL_TRY_VOID(check_reached(result.records, join_url(options.base_urls.front(), options.endpoint)));
+  result.summary = summary_of(options, result.records, std::move(observed));
   return result;
 }
 

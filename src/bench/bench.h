@@ -34,7 +34,7 @@ std::optional<Dataset> dataset_from(std::string_view name);
 
 struct Options {
   Backend backend = Backend::kOpenai;
-  std::string base_url = "http://127.0.0.1:8000";
+  std::vector<std::string> base_urls = {"http://127.0.0.1:8000"};  // requests go round them
   std::string endpoint;  // empty: /v1/completions, or /v1/chat/completions for openai-chat
   std::string model;     // empty: the first of /v1/models
   /// Makes prompts of exact length and counts where the server does not; may be null.
@@ -58,6 +58,7 @@ struct Options {
   double burstiness = 1.0;                                        // gamma's shape: 1 Poisson, inf constant
   std::int64_t num_warmups = 0;
   std::chrono::milliseconds request_timeout{std::chrono::hours(6)};
+  bool keep_alive = true;  // false: a connection for each request
 
   MetricSelection metrics;
   std::vector<Goal> goodput;  // empty: not asked
@@ -67,10 +68,12 @@ struct Options {
 struct Progress {
   std::int64_t completed = 0;
   std::int64_t failed = 0;
+  std::int64_t running = 0;
   std::int64_t total = 0;
+  std::int64_t chunks = 0;  // with tokens, that have come so far
   double elapsed_s = 0;
 };
-/// Called on run()'s thread after each finished request.
+/// Called on run()'s thread some four times a second and at the end.
 using ProgressSink = std::function<void(const Progress&)>;
 
 struct RunResult {

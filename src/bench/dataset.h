@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ struct Prompt {
   std::string text;
   std::int64_t prompt_tokens = 0;  // by the tokenizer; without one, words (random) or bytes / 4
   std::int64_t max_output_tokens = 0;
+  std::optional<double> at_s;  // a trace's own time; else the arrivals say when
+  std::int64_t follows = -1;   // index of the turn before it in its session
+  double delay_s = 0;          // after that turn's reply ended
 };
 
 /// `count` prompts as options.dataset says. Files with fewer rows are used again from their start.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened to one request: plain values, filled by the run and read by the statistics. All times are
-// seconds from the start of the run, taken when the socket was read.
+// seconds from the start of the run; those of an answer are when the kernel received it.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,12 @@ struct RequestRecord {
   std::int64_t prompt_tokens = 0;  // the server's count when it gave one
   std::int64_t max_output_tokens = 0;
 
-  double scheduled_s = 0;  // when it was to leave
-  double eligible_s = 0;   // scheduled, or when the concurrency limit let it
-  double sent_s = 0;
+  double scheduled_s = 0;             // when it was to leave
+  double eligible_s = 0;              // scheduled, or when the concurrency limit let it
+  std::int64_t follows = -1;          // index of the turn before it in its session
+  std::size_t target = 0;             // which endpoint
+  double sent_s = 0;                  // given to the client, which may have to connect first
+  std::optional<double> connected_s;  // its bytes go to the kernel
   std::optional<double> headers_s;
   std::optional<double> first_byte_s;    // of the body
   std::optional<double> first_token_s;   // any channel; the role chunk is no token

@@ -31,6 +31,20 @@ Json errors_json(const Summary& summary) {
   return errors;
 }
 
+Json endpoints_json(const RunResult& result) {
+  Json endpoints = Json::array();
+  for (std::size_t i = 0; i < result.summary.endpoints.size(); ++i) {
+    const EndpointSummary& endpoint = result.summary.endpoints[i];
+    endpoints.push_back(Json::object({{"url", result.options.base_urls[i]},
+                                      {"completed", endpoint.completed},
+                                      {"failed", endpoint.failed},
+                                      {"output_tokens", endpoint.output_tokens},
+                                      {"ttft_ms", spread(endpoint.ttft_ms)},
+                                      {"e2el_ms", spread(endpoint.e2el_ms)}}));
+  }
+  return endpoints;
+}
+
 Json own_figures(const RunResult& result) {
   const Summary& s = result.summary;
   Json own = Json::object();
@@ -55,16 +69,20 @@ Json own_figures(const RunResult& result) {
   own.set("interarrival_cv2", s.interarrival_cv2);
   own.set("send_lag_ms", spread(s.send_lag_ms));
   own.set("loop_lag_ms", spread(s.loop_lag_ms));
+  own.set("client_lag_ms", spread(s.client_lag_ms));
+  own.set("late_chunks", s.late_chunks);
+  own.set("connect_ms", spread(s.connect_ms));
   own.set("client_cpu_share", s.client_cpu_share);
   own.set("client_limited", s.client_limited);
+  own.set("client_starved", s.client_starved);
   own.set("good_requests", result.options.goodput.empty() ? Json() : Json(s.good));
   own.set(
       "live_tokens",
       Json::object({{"mean", s.live_tokens_mean}, {"p99", s.live_tokens_p99}, {"peak", s.live_tokens_peak}}));
   own.set("cached_prompt_tokens", s.cached_prompt_tokens);
-  // Filled only where the server's process or its metrics are watched; one endpoint is what this run had.
+  // Filled only where the server's process or its metrics are watched.
   own.set("memory_used_bytes", nullptr);
-  own.set("endpoints", Json(Json::Array{Json(result.options.base_url)}));
+  own.set("endpoints", endpoints_json(result));
   own.set("server_metrics", Json::array());
   return own;
 }
@@ -169,14 +187,19 @@ std::string to_request_log(const RunResult& result) {
     Json error;
     if (!r.is_success()) error = Json::object({{"kind", to_string(r.error)}, {"text", r.error_text}});
     out += dump(Json::object({{"index", r.index},
+                              {"follows", r.follows < 0 ? Json() : Json(r.follows)},
+                              {"endpoint", static_cast<std::int64_t>(r.target)},
                               {"prompt", r.prompt},
                               {"prompt_tokens", r.prompt_tokens},
                               {"scheduled_s", r.scheduled_s},
+                              {"queued_s", r.eligible_s},
                               {"sent_s", r.sent_s},
+                              {"connected_s", r.connected_s},
                               {"headers_s", r.headers_s},
                               {"first_byte_s", r.first_byte_s},
                               {"first_token_s", r.first_token_s},
                               {"chunks", chunks_json(r)},
+                              {"first_answer_s", r.first_answer_s},
                               {"last_token_s", r.last_token_s},
                               {"done_s", r.done_s},
                               {"output_tokens", r.output_tokens},

@@ -128,23 +128,53 @@ void find_peaks(const std::vector<RequestRecord>& records, Summary& summary) {
   summary.peak_output_tokens_per_window = peak_per_window(std::move(tokens));
 }
 
+void find_endpoints(const std::vector<RequestRecord>& records, Summary& summary) {
+  struct Values {
+    std::vector<double> ttft;
+    std::vector<double> e2el;
+  };
+  std::vector<Values> values;
+  for (const RequestRecord& record : records) {
+    if (record.target >= values.size()) values.resize(record.target + 1);
+    summary.endpoints.resize(values.size());
+    EndpointSummary& endpoint = summary.endpoints[record.target];
+    ++(record.is_success() ? endpoint.completed : endpoint.failed);
+    if (!record.is_success()) continue;
+    endpoint.output_tokens += record.output_tokens;
+    if (const auto first = ttft_ms(record)) values[record.target].ttft.push_back(*first);
+    values[record.target].e2el.push_back(e2el_ms(record));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    summary.endpoints[i].ttft_ms = Samples(values[i].ttft);
+    summary.endpoints[i].e2el_ms = Samples(values[i].e2el);
+  }
+}
+
 void find_load(const std::vector<RequestRecord>& records, const RunFacts& facts, Summary& summary) {
   std::vector<double> sent;
   std::vector<double> lag;
+  std::vector<double> connects;
   for (const RequestRecord& record : records) {
     sent.push_back(record.sent_s);
     lag.push_back((record.sent_s - record.eligible_s) * 1e3);
+    if (record.connected_s) connects.push_back((*record.connected_s - record.sent_s) * 1e3);
   }
   std::sort(sent.begin(), sent.end());
   summary.achieved_rate = rate_of(sent);
   summary.interarrival_cv2 = squared_variation_of_gaps(sent);
   summary.send_lag_ms = Samples(std::move(lag));
-  summary.loop_lag_ms = Samples(facts.loop_lag_ms);
+  summary.connect_ms = Samples(std::move(connects));
+  summary.loop_lag_ms = facts.loop_lag_ms;
+  summary.client_lag_ms = facts.client_lag_ms;
+  summary.late_chunks = facts.late_chunks;
   summary.requested_rate = facts.requested_rate;
   summary.client_cpu_share = facts.duration_s > 0 ? facts.cpu_s / facts.duration_s : 0;
   const bool is_late = summary.send_lag_ms.at(99).value_or(0) > kNoticeableLagMs ||
-                       summary.loop_lag_ms.at(99).value_or(0) > kNoticeableLagMs;
-  summary.client_limited = summary.client_cpu_share >= kHalfACore && is_late;
+                       summary.loop_lag_ms.at(99).value_or(0) > kNoticeableLagMs ||
+                       summary.client_lag_ms.at(99).value_or(0) > kNoticeableLagMs;
+  const bool is_busy = summary.client_cpu_share >= kHalfACore;
+  summary.client_limited = is_busy && is_late;
+  summary.client_starved = !is_busy && is_late;
 }
 
 }  // namespace
@@ -247,6 +277,7 @@ Summary summarize(const std::vector<RequestRecord>& records, const RunFacts& fac
   }
   find_peaks(records, summary);
   find_live_tokens(records, summary);
+  find_endpoints(records, summary);
   find_load(records, facts, summary);
   return summary;
 }

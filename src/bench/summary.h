@@ -48,7 +48,18 @@ struct RunFacts {
   double requested_rate = 0;
   std::vector<Goal> goals;
   double stall_threshold_ms = 100;
-  std::vector<double> loop_lag_ms;  // how late the loop woke when it had asked to
+  Samples loop_lag_ms;    // how late the loop woke when it had asked to
+  Samples client_lag_ms;  // from the kernel's stamp of a read to the client's; empty where it gives none
+  std::int64_t late_chunks = 0;
+};
+
+/// What one of several endpoints did.
+struct EndpointSummary {
+  std::int64_t completed = 0;
+  std::int64_t failed = 0;
+  std::int64_t output_tokens = 0;
+  Samples ttft_ms;
+  Samples e2el_ms;
 };
 
 struct ErrorCount {
@@ -80,10 +91,14 @@ struct Summary {
   Samples headers_ms;
   Samples send_lag_ms;  // sent minus eligible
   Samples loop_lag_ms;
+  Samples client_lag_ms;         // of reads, behind the kernel
+  std::int64_t late_chunks = 0;  // came together in one read because it was late: their own times are lost
+  Samples connect_ms;            // from sent to the connection standing; near 0 on one that is used again
   std::int64_t stalls = 0;
   double stall_threshold_ms = 100;
   std::optional<double> longest_gap_ms;
   std::vector<ErrorCount> errors;
+  std::vector<EndpointSummary> endpoints;  // by RequestRecord::target
   CountSource count_source = CountSource::kUsage;
   std::optional<double> live_tokens_mean;
   std::optional<double> live_tokens_p99;
@@ -98,6 +113,9 @@ struct Summary {
   /// less means that somebody else held the processor. A rate that was not reached is no sign of its own: a
   /// slow server holds it down through --max-concurrency, and a slow client's sends are late.
   bool client_limited = false;
+  /// As late, but with less than half a core: somebody else held the processor. Times of arrival are the
+  /// kernel's and hold; sends were late, and chunks that came together (late_chunks) have lost theirs.
+  bool client_starved = false;
 
   const Samples& of(Metric metric) const { return latency_ms[static_cast<std::size_t>(metric)]; }
 };

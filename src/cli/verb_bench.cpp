@@ -193,7 +193,10 @@ Verb add_bench(CLI::App& app) {
   verb->add_option("--backend", f->text.backend, "openai and vllm complete prompts, openai-chat sends chats")
       ->check(CLI::IsMember({"openai", "openai-chat", "vllm"}))
       ->capture_default_str();
-  verb->add_option("--base-url", f->options.base_url, "where the server is")->capture_default_str();
+  verb->add_option("--base-url", f->options.base_urls, "where the server is; given again: requests go round")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  verb->add_flag("!--no-keep-alive", f->options.keep_alive, "open a connection for each request");
   verb->add_option("--endpoint", f->options.endpoint, "path; chosen by --backend when left out");
   verb->add_option("--model", f->options.model, "name to ask for; the first of /v1/models when left out");
   verb->add_option("--tokenizer", f->tokenizer, "MODEL whose tokenizer makes prompts of exact length");

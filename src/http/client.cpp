@@ -1,79 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/client.h"
 
-#include <sys/socket.h>
+#include <netdb.h>
+#include <sys/epoll.h>
 
-#include <array>
-#include <boost/asio/connect.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
-#include <optional>
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <deque>
+#include <unordered_map>
 
-#include "base/log.h"
+#include "http/connection.h"
+#include "http/event_loop.h"
 #include "http/response_reader.h"
 
 namespace plimsoll::http {
-
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
-using Clock = std::chrono::steady_clock;
-
 namespace {
 
-using TlsStream = asio::ssl::stream<tcp::socket&>;
+using Clock = std::chrono::steady_clock;
 
-/// One connection; plain, or TLS over the same socket.
-struct Wire {
-  explicit Wire(asio::io_context& loop) : socket(loop) {}
-  tcp::socket socket;
-  std::unique_ptr<TlsStream> tls;
-  std::array<char, 32 * 1024> incoming;
-
-  template <class Handler>
-  void read_some(Handler handler) {
-    if (tls)
-      tls->async_read_some(asio::buffer(incoming), std::move(handler));
-    else
-      socket.async_read_some(asio::buffer(incoming), std::move(handler));
-  }
-  template <class Handler>
-  void write_all(const std::string& bytes, Handler handler) {
-    if (tls)
-      asio::async_write(*tls, asio::buffer(bytes), std::move(handler));
-    else
-      asio::async_write(socket, asio::buffer(bytes), std::move(handler));
-  }
-  /// False when the server has closed an idle connection, or spoken out of turn.
-  bool is_usable() {
-    char byte = 0;
-    const auto peeked = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (peeked < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-    return peeked > 0 && tls;  // TLS 1.3 servers send session tickets after the handshake
-  }
-};
+// What one read may bring, and what one round of reads may: beyond it, sockets wait for the next round.
+constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kRoundBytes = 1024 * 1024;
 
 /// One request under way.
 struct Flight final : ResponseReader::Sink {
-  Flight(asio::io_context& loop, ReplySink& listener, bool is_head_request)
-      : sink(listener), timer(loop), reader(is_head_request) {}
+  Flight(ReplySink& listener, bool is_head_request) : sink(listener), reader(is_head_request) {}
 
   ReplySink& sink;
-  asio::steady_timer timer;
   ResponseReader reader;
-  std::unique_ptr<Wire> wire;
-  std::string outgoing;
-  Clock::time_point read_at;
-  bool is_done = false;
-  bool is_written = false;
+  std::string request;  // until the connection stands
+  std::optional<EventLoop::Timer> timer;
+  Clock::time_point last_at;
 
-  void head(int status, const Headers& headers) override { sink.on_head(status, headers, read_at); }
-  void body(std::string_view bytes) override { sink.on_body(bytes, read_at); }
+  void head(int status, const Headers& headers) override { sink.on_head(status, headers, last_at); }
+  void body(std::string_view bytes) override { sink.on_body(bytes, last_at); }
 };
-using FlightPtr = std::shared_ptr<Flight>;
 
 /// A line break would start another header. The value may be a key: no error shows it.
 Status check_headers(const Headers& headers) {
@@ -87,181 +49,321 @@ Status check_headers(const Headers& headers) {
   return {};
 }
 
-class AsioClient final : public Client {
- public:
-  explicit AsioClient(Url url) : url_(std::move(url)) {}
-
-  Status prepare();
-  Status start(Call call, ReplySink& sink) override;
-  void at(Clock::time_point when, std::function<void()> work) override;
-  void run() override;
-
- private:
-  std::string serialize(const Call& call) const;
-  void connect(const FlightPtr& f);
-  void handshake(const FlightPtr& f);
-  void send(const FlightPtr& f);
-  void read(const FlightPtr& f);
-  void on_read(const FlightPtr& f, error_code error, std::size_t bytes);
-  void end(const FlightPtr& f, Outcome::Kind kind, std::string message);
-
-  const Url url_;
-  asio::io_context loop_{1};
-  std::optional<asio::ssl::context> tls_;
-  tcp::resolver::results_type addresses_;
-  std::vector<std::unique_ptr<Wire>> idle_;
-};
-
-Status AsioClient::prepare() {
-  error_code error;
-  const std::string port = std::to_string(url_.port);
-  addresses_ = tcp::resolver(loop_).resolve(url_.host, port, error);
-  // RFC 6761: this name means the loopback also where no hosts file says so (containers, bare roots).
-  if (error && url_.host == "localhost") addresses_ = tcp::resolver(loop_).resolve("127.0.0.1", port, error);
-  if (error)
-    return fail(ErrorCode::kNetwork, "cannot look up the host " + url_.host + ": " + error.message(), {},
-                "check the spelling and the network");
-  if (url_.is_tls) {
-    tls_.emplace(asio::ssl::context::tls_client);
-    tls_->set_default_verify_paths(error);
-    if (!error) tls_->set_verify_mode(asio::ssl::verify_peer, error);
-    if (error) return fail(ErrorCode::kNetwork, "cannot set up TLS: " + error.message());
-  }
-  return {};
-}
-
-std::string AsioClient::serialize(const Call& call) const {
-  const bool is_default_port = url_.port == (url_.is_tls ? 443 : 80);
-  const bool is_ipv6 = url_.host.find(':') != std::string::npos;
+std::string serialize(const Url& url, const Call& call, bool keep_alive) {
+  const bool is_default_port = url.port == (url.is_tls ? 443 : 80);
+  const bool is_ipv6 = url.host.find(':') != std::string::npos;
   std::string out = call.method + " " + call.target + " HTTP/1.1\r\nHost: ";
-  out += is_ipv6 ? "[" + url_.host + "]" : url_.host;
-  if (!is_default_port) out += ":" + std::to_string(url_.port);
+  out += is_ipv6 ? "[" + url.host + "]" : url.host;
+  if (!is_default_port) out += ":" + std::to_string(url.port);
   out += "\r\n";
   for (const auto& [name, value] : call.headers) out += name + ": " + value + "\r\n";
+  if (!keep_alive && header(call.headers, "connection").empty()) out += "Connection: close\r\n";
   if (!call.body.empty() || call.method == "POST")
     out += "Content-Length: " + std::to_string(call.body.size()) + "\r\n";
   return out + "\r\n" + call.body;
 }
 
-Status AsioClient::start(Call call, ReplySink& sink) {
-  PLIMSOLL_TRY_VOID(check_headers(call.headers));
-  auto f = std::make_shared<Flight>(loop_, sink, call.method == "HEAD");
-  f->outgoing = serialize(call);
-  f->timer.expires_after(call.timeout);
-  f->timer.async_wait([this, f](error_code error) {
-    if (!error) end(f, Outcome::Kind::kTimeout, "no complete answer within the time limit");
-  });
-  while (!idle_.empty()) {
-    f->wire = std::move(idle_.back());
-    idle_.pop_back();
-    if (f->wire->is_usable()) {
-      send(f);
-      return {};
-    }
-    f->wire.reset();
+Result<std::vector<Origin::Address>> look_up(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  // RFC 6761: this name means the loopback also where no hosts file says so (containers, bare roots).
+  if (code != 0 && host == "localhost")
+    code = ::getaddrinfo("127.0.0.1", std::to_string(port).c_str(), &hints, &found);
+  if (code != 0)
+    return fail(ErrorCode::kNetwork, "cannot look up the host " + host + ": " + ::gai_strerror(code), {},
+                "check the spelling and the network");
+  std::vector<Origin::Address> addresses;
+  for (const addrinfo* at = found; at; at = at->ai_next) {
+    Origin::Address address;
+    address.family = at->ai_family;
+    address.length = at->ai_addrlen;
+    std::memcpy(&address.bytes, at->ai_addr, at->ai_addrlen);
+    addresses.push_back(address);
   }
-  connect(f);
+  ::freeaddrinfo(found);
+  return addresses;
+}
+
+/// What to add to a time of the wall clock to have one of the steady clock, as both stand now.
+std::chrono::nanoseconds wall_to_steady() {
+  timespec wall{};
+  ::clock_gettime(CLOCK_REALTIME, &wall);
+  return Clock::now().time_since_epoch() - std::chrono::seconds(wall.tv_sec) -
+         std::chrono::nanoseconds(wall.tv_nsec);
+}
+
+class EpollClient final : public Client {
+ public:
+  EpollClient(std::unique_ptr<EventLoop> loop, const ClientOptions& options)
+      : options_(options), loop_(std::move(loop)), space_(kRoundBytes, '\0') {}
+
+  Result<std::size_t> add(const Url& url) override;
+  void open_ahead(std::size_t origin, std::size_t connections, std::chrono::milliseconds patience) override;
+  Status start(Call call, ReplySink& sink) override;
+  void at(Clock::time_point when, std::function<void()> work) override { loop_->at(when, std::move(work)); }
+  void run() override {
+    while (loop_->turn(num_flights_ > 0, [this] { work_off(); })) {
+    }
+  }
+
+ private:
+  /// A connection and the request on it, if there is one.
+  struct Line final : EventLoop::Watcher {
+    Line(EpollClient& owner, std::size_t at)
+        : client(owner), origin(at), connection(*owner.loop_, *this, owner.origins_[at]) {}
+    void on_ready(std::uint32_t events) override { client.on_ready(*this, events); }
+
+    EpollClient& client;
+    std::size_t origin;
+    Connection connection;
+    std::unique_ptr<Flight> flight;
+    bool is_closed = false;  // buried at the end of the round
+  };
+  struct Ready {
+    Line* line;
+    std::optional<Reading> reading;  // else it can be written
+  };
+
+  Line& open(std::size_t origin);
+  Line* take_idle(std::size_t origin);
+  void on_ready(Line& line, std::uint32_t events);
+  void work_off();
+  void on_writable(Line& line);
+  void on_reading(Line& line, const Reading& reading, std::chrono::nanoseconds to_steady);
+  void go_on(Line& line);
+  void send(Line& line);
+  void feed(Line& line, std::string_view bytes);
+  void end(Line& line, Outcome::Kind kind, std::string message, Clock::time_point at);
+  void close(Line& line);
+
+  const ClientOptions options_;
+  std::unique_ptr<EventLoop> loop_;
+  std::deque<Origin> origins_;  // connections refer to them
+  std::unordered_map<Line*, std::unique_ptr<Line>> lines_;
+  std::vector<std::vector<Line*>> idle_;  // by origin
+  std::vector<std::unique_ptr<Line>> buried_;
+  std::vector<Ready> ready_;  // of this round
+  std::string space_;         // what this round has read
+  std::size_t used_ = 0;
+  std::size_t num_flights_ = 0;
+};
+
+Result<std::size_t> EpollClient::add(const Url& url) {
+  Origin origin;
+  origin.url = url;
+  PLIMSOLL_TRY(origin.addresses, look_up(url.host, url.port));
+  if (url.is_tls) {
+    PLIMSOLL_TRY(origin.tls, TlsClient::create());
+  }
+  origins_.push_back(std::move(origin));
+  idle_.emplace_back();
+  return origins_.size() - 1;
+}
+
+EpollClient::Line& EpollClient::open(std::size_t origin) {
+  auto line = std::make_unique<Line>(*this, origin);
+  Line& opened = *line;
+  lines_.emplace(&opened, std::move(line));
+  return opened;
+}
+
+void EpollClient::open_ahead(std::size_t origin, std::size_t connections,
+                             std::chrono::milliseconds patience) {
+  std::vector<Line*> opened;
+  for (std::size_t i = 0; i < connections; ++i) opened.push_back(&open(origin));
+  bool is_over = false;
+  const auto timer = loop_->at(Clock::now() + patience, [&is_over] { is_over = true; });
+  const auto is_pending = [](const Line* line) {
+    return line->connection.state() == Connection::State::kConnecting ||
+           line->connection.state() == Connection::State::kHandshake;
+  };
+  while (!is_over && std::any_of(opened.begin(), opened.end(), is_pending)) {
+    // Lines that fail or are closed meanwhile must stay where `opened` points: they are buried below.
+    loop_->turn(true, [this] {
+      for (const Ready& ready : ready_) {
+        Connection& connection = ready.line->connection;
+        if (!ready.reading)
+          connection.on_writable();
+        else if (ready.reading->is_end)
+          connection.drop("the server hung up");
+        else
+          connection.plain(*ready.reading);
+      }
+      ready_.clear();
+      used_ = 0;
+    });
+  }
+  if (!is_over) loop_->cancel(timer);
+  for (Line* line : opened) {
+    if (line->connection.state() == Connection::State::kOpen)
+      idle_[origin].push_back(line);
+    else
+      close(*line);
+  }
+  buried_.clear();
+}
+
+EpollClient::Line* EpollClient::take_idle(std::size_t origin) {
+  auto& idle = idle_[origin];
+  while (!idle.empty()) {
+    Line* line = idle.back();
+    idle.pop_back();
+    if (line->connection.is_usable()) return line;
+    close(*line);
+  }
+  return nullptr;
+}
+
+Status EpollClient::start(Call call, ReplySink& sink) {
+  PLIMSOLL_TRY_VOID(check_headers(call.headers));
+  PLIMSOLL_CHECK(call.origin < origins_.size(), "a call to a server that was not added");
+  auto flight = std::make_unique<Flight>(sink, call.method == "HEAD");
+  flight->request = serialize(origins_[call.origin].url, call, options_.keep_alive);
+  Line* line = take_idle(call.origin);
+  if (!line) line = &open(call.origin);
+  flight->last_at = Clock::now();
+  flight->timer = loop_->at(flight->last_at + call.timeout, [this, line] {
+    line->flight->timer.reset();
+    end(*line, Outcome::Kind::kTimeout, "no complete answer within the time limit", Clock::now());
+  });
+  line->flight = std::move(flight);
+  ++num_flights_;
+  if (line->connection.state() == Connection::State::kOpen) send(*line);
+  // The caller hears of a failure only after start has returned.
+  if (line->connection.state() == Connection::State::kFailed)
+    loop_->at(Clock::now(), [this, line] { go_on(*line); });
   return {};
 }
 
-void AsioClient::at(Clock::time_point when, std::function<void()> work) {
-  auto timer = std::make_shared<asio::steady_timer>(loop_, when);
-  timer->async_wait([timer, work = std::move(work)](error_code error) {
-    if (!error) work();
-  });
+void EpollClient::on_ready(Line& line, std::uint32_t events) {
+  if (line.is_closed) return;
+  if (line.connection.state() == Connection::State::kConnecting) {
+    ready_.push_back({&line, std::nullopt});
+    return;
+  }
+  if ((events & ~std::uint32_t{EPOLLOUT}) != 0 && used_ + kReadBytes <= space_.size()) {
+    if (auto reading = line.connection.read(space_, used_, kReadBytes)) {
+      used_ += reading->bytes.size();
+      ready_.push_back({&line, std::move(reading)});
+    }
+  }
+  if ((events & EPOLLOUT) != 0) ready_.push_back({&line, std::nullopt});
 }
 
-void AsioClient::run() {
-  for (;;) {
-    try {
-      loop_.restart();
-      loop_.run();
+void EpollClient::work_off() {
+  if (!ready_.empty()) {
+    const auto to_steady = wall_to_steady();
+    for (const Ready& ready : ready_) {
+      if (ready.line->is_closed) continue;
+      if (ready.reading)
+        on_reading(*ready.line, *ready.reading, to_steady);
+      else
+        on_writable(*ready.line);
+    }
+    ready_.clear();
+    used_ = 0;
+  }
+  buried_.clear();
+}
+
+void EpollClient::on_writable(Line& line) {
+  line.connection.on_writable();
+  go_on(line);
+}
+
+/// The connection's state may have changed: sends a request that waited for it, or tells that it failed.
+void EpollClient::go_on(Line& line) {
+  if (line.is_closed || !line.flight) return;
+  if (line.connection.state() == Connection::State::kOpen) {
+    if (!line.flight->request.empty()) send(line);
+  } else if (line.connection.state() == Connection::State::kFailed) {
+    end(line, Outcome::Kind::kConnect, line.connection.fault(), Clock::now());
+  }
+}
+
+void EpollClient::send(Line& line) {
+  Flight& flight = *line.flight;
+  flight.last_at = Clock::now();
+  flight.sink.on_connected(flight.last_at);
+  line.connection.write(std::exchange(flight.request, {}));
+}
+
+void EpollClient::on_reading(Line& line, const Reading& reading, std::chrono::nanoseconds to_steady) {
+  const std::string_view bytes = line.connection.plain(reading);
+  if (!line.flight) {  // nobody asked: the server closes an idle connection, or sends a session ticket
+    if (reading.is_end) close(line);
+    return;
+  }
+  go_on(line);
+  if (line.is_closed || !line.flight->request.empty()) return;
+  Flight& flight = *line.flight;
+  ReadStamp stamp{reading.read_at, std::nullopt};
+  if (reading.received_at) {
+    const Clock::time_point received(std::chrono::seconds(reading.received_at->tv_sec) +
+                                     std::chrono::nanoseconds(reading.received_at->tv_nsec) + to_steady);
+    // Two clocks were read one after the other: what they are apart must not turn the order of events.
+    stamp.received_at =
+        std::min(std::max(received, std::min(flight.last_at, reading.read_at)), reading.read_at);
+  }
+  flight.last_at = stamp.at();
+  if (!reading.is_end) {
+    flight.sink.on_read(stamp);
+    return feed(line, bytes);
+  }
+  if (flight.reader.end_of_input() == ResponseReader::Step::kComplete)
+    return end(line, Outcome::Kind::kComplete, {}, flight.last_at);
+  const std::string cause = reading.fault != 0 ? std::strerror(reading.fault) : "End of file";
+  end(line, Outcome::Kind::kEarlyClose, flight.reader.fault() + " (" + cause + ")", flight.last_at);
+}
+
+void EpollClient::feed(Line& line, std::string_view bytes) {
+  Flight& flight = *line.flight;
+  std::size_t used = 0;
+  switch (flight.reader.feed(bytes, flight, used)) {
+    case ResponseReader::Step::kNeedMore:
       return;
-    } catch (const std::exception& error) {
-      log_warning(std::string("http client: ") + error.what());
+    case ResponseReader::Step::kMalformed:
+      return end(line, Outcome::Kind::kMalformed, flight.reader.fault(), flight.last_at);
+    case ResponseReader::Step::kComplete: {
+      const bool is_reusable = options_.keep_alive && flight.reader.keep_alive() && used == bytes.size() &&
+                               line.connection.is_written();
+      // The driver's next request may take this very connection: it is idle before the driver hears.
+      auto ended = std::move(line.flight);
+      if (ended->timer) loop_->cancel(*ended->timer);
+      --num_flights_;
+      if (is_reusable)
+        idle_[line.origin].push_back(&line);
+      else
+        close(line);
+      return ended->sink.on_end({Outcome::Kind::kComplete, {}}, ended->last_at);
     }
   }
 }
 
-void AsioClient::connect(const FlightPtr& f) {
-  f->wire = std::make_unique<Wire>(loop_);
-  asio::async_connect(f->wire->socket, addresses_, [this, f](error_code error, const tcp::endpoint&) {
-    if (f->is_done) return;
-    if (error)
-      return end(f, Outcome::Kind::kConnect,
-                 "cannot connect to " + url_.host + ":" + std::to_string(url_.port) + ": " + error.message());
-    error_code ignored;
-    f->wire->socket.set_option(tcp::no_delay(true), ignored);
-    if (tls_) return handshake(f);
-    send(f);
-  });
+void EpollClient::end(Line& line, Outcome::Kind kind, std::string message, Clock::time_point at) {
+  auto ended = std::move(line.flight);
+  if (ended->timer) loop_->cancel(*ended->timer);
+  --num_flights_;
+  close(line);
+  ended->sink.on_end({kind, std::move(message)}, at);
 }
 
-void AsioClient::handshake(const FlightPtr& f) {
-  f->wire->tls = std::make_unique<TlsStream>(f->wire->socket, *tls_);
-  error_code ignored;
-  f->wire->tls->set_verify_callback(asio::ssl::host_name_verification(url_.host), ignored);
-  SSL_set_tlsext_host_name(f->wire->tls->native_handle(), url_.host.c_str());
-  f->wire->tls->async_handshake(asio::ssl::stream_base::client, [this, f](error_code error) {
-    if (f->is_done) return;
-    if (error)
-      return end(f, Outcome::Kind::kConnect, "TLS with " + url_.host + " failed: " + error.message());
-    send(f);
-  });
-}
-
-void AsioClient::send(const FlightPtr& f) {
-  // Reading starts at once: a server may answer (413) before it has read the whole body.
-  read(f);
-  f->wire->write_all(f->outgoing, [f](error_code error, std::size_t) {
-    // A failed write shows as the end of the read side, which may still hold an answer.
-    if (!error) f->is_written = true;
-  });
-}
-
-void AsioClient::read(const FlightPtr& f) {
-  f->wire->read_some([this, f](error_code error, std::size_t bytes) { on_read(f, error, bytes); });
-}
-
-void AsioClient::on_read(const FlightPtr& f, error_code error, std::size_t bytes) {
-  if (f->is_done) return;
-  f->read_at = Clock::now();
-  if (error) {
-    if (f->reader.end_of_input() == ResponseReader::Step::kComplete)
-      return end(f, Outcome::Kind::kComplete, {});
-    return end(f, Outcome::Kind::kEarlyClose, f->reader.fault() + " (" + error.message() + ")");
-  }
-  std::size_t used = 0;
-  switch (f->reader.feed({f->wire->incoming.data(), bytes}, *f, used)) {
-    case ResponseReader::Step::kNeedMore:
-      return read(f);
-    case ResponseReader::Step::kMalformed:
-      return end(f, Outcome::Kind::kMalformed, f->reader.fault());
-    case ResponseReader::Step::kComplete:
-      if (f->reader.keep_alive() && used == bytes && f->is_written) idle_.push_back(std::move(f->wire));
-      return end(f, Outcome::Kind::kComplete, {});
-  }
-}
-
-void AsioClient::end(const FlightPtr& f, Outcome::Kind kind, std::string message) {
-  if (f->is_done) return;
-  f->is_done = true;
-  f->timer.cancel();
-  if (f->wire) {
-    error_code ignored;
-    f->wire->socket.close(ignored);  // ends the operations that still use it; the Flight owns it till then
-  }
-  f->sink.on_end(
-      Outcome{kind, std::move(message)},
-      kind == Outcome::Kind::kTimeout || kind == Outcome::Kind::kConnect ? Clock::now() : f->read_at);
+void EpollClient::close(Line& line) {
+  auto& idle = idle_[line.origin];
+  idle.erase(std::remove(idle.begin(), idle.end(), &line), idle.end());
+  line.is_closed = true;
+  const auto found = lines_.find(&line);
+  buried_.push_back(std::move(found->second));
+  lines_.erase(found);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> Client::create(const Url& url) {
-  auto client = std::make_unique<AsioClient>(url);
-  PLIMSOLL_TRY_VOID(client->prepare());
-  return std::unique_ptr<Client>(std::move(client));
+Result<std::unique_ptr<Client>> Client::create(const ClientOptions& options) {
+  PLIMSOLL_TRY(auto loop, EventLoop::create());
+  return std::unique_ptr<Client>(std::make_unique<EpollClient>(std::move(loop), options));
 }
 
 }  // namespace plimsoll::http

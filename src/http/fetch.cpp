@@ -27,13 +27,13 @@ struct Collector final : ReplySink {
 Result<Response> fetch(std::string_view method, std::string_view url, std::string body,
                        const Headers& headers, std::chrono::milliseconds timeout) {
   PLIMSOLL_TRY(const Url parsed, parse_url(url));
-  PLIMSOLL_TRY(const auto client, Client::create(parsed));
+  PLIMSOLL_TRY(const auto client, Client::create({.keep_alive = false}));
   Collector collector;
   Call call;
   call.method = std::string(method);
   call.target = parsed.target;
+  PLIMSOLL_TRY(call.origin, client->add(parsed));
   call.headers = headers;
-  call.headers.emplace_back("Connection", "close");
   call.body = std::move(body);
   call.timeout = timeout;
   PLIMSOLL_TRY_VOID(client->start(std::move(call), collector));

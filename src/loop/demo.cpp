@@ -87,7 +87,7 @@ Result<std::optional<std::int64_t>> measure_bytes_per_token(const DemoOptions& o
 Result<Level> bench_level(const DemoOptions& options, const std::string& url,
                           const std::shared_ptr<const text::Tokenizer>& tokenizer, std::int64_t concurrency) {
   bench::Options load;
-  load.base_url = url;
+  load.base_urls = {url};
   load.tokenizer = tokenizer;
   load.tokenizer_name = options.model;
   load.input_tokens = options.input_tokens;

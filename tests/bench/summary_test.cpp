@@ -127,7 +127,7 @@ TEST(Summary, TheClientIsBlamedOnlyWhenItWasBusy) {
   EXPECT_TRUE(summarize(records, facts).client_limited);
   for (RequestRecord& record : records) record.eligible_s = record.sent_s;
   EXPECT_FALSE(summarize(records, facts).client_limited);
-  facts.loop_lag_ms.assign(100, 20.0);
+  facts.loop_lag_ms = Samples(std::vector<double>(100, 20.0));
   EXPECT_TRUE(summarize(records, facts).client_limited);
 }
 

@@ -148,6 +148,13 @@ TEST(Fetch, SaysWhyThereIsNoAnswer) {
   EXPECT_EQ(tls.error().code, ErrorCode::kNetwork);
 }
 
+std::unique_ptr<Client> client_of(const std::string& url) {
+  auto client = Client::create();
+  EXPECT_TRUE(client);
+  EXPECT_TRUE((*client)->add(*parse_url(url)));
+  return std::move(*client);
+}
+
 struct Counter final : ReplySink {
   int status = 0;
   std::string text;
@@ -189,16 +196,15 @@ TEST(Client, RunsManyCallsAtOnceAndUsesConnectionsAgain) {
       for (const auto& responder : held) responder->write("x");
     for (const auto& responder : held) responder->finish();
   });
-  auto client = Client::create(*parse_url(running.url("/")));
-  ASSERT_TRUE(client);
+  const auto client = client_of(running.url("/"));
   std::vector<Counter> counters(2 * kCalls);
   for (int i = 0; i < kCalls; ++i) {
     Counter& second = counters[static_cast<std::size_t>(kCalls + i)];
     Counter& first = counters[static_cast<std::size_t>(i)];
-    first.after = [&] { EXPECT_TRUE((*client)->start({"GET", "/again", {}, "", seconds(20)}, second)); };
-    ASSERT_TRUE((*client)->start({"POST", "/", {}, "body", seconds(20)}, first));
+    first.after = [&] { EXPECT_TRUE(client->start({"GET", "/again", {}, "", seconds(20)}, second)); };
+    ASSERT_TRUE(client->start({"POST", "/", {}, "body", seconds(20)}, first));
   }
-  (*client)->run();
+  client->run();
   engine.join();
   for (int i = 0; i < 2 * kCalls; ++i) {
     const Counter& counter = counters[static_cast<std::size_t>(i)];
@@ -215,24 +221,24 @@ TEST(Client, TellsAStreamThatIsCutFromOneThatEnds) {
     responder->write("part");
     if (request.path == "/whole") responder->finish();
   });
-  auto client = Client::create(*parse_url(running.url("/")));
+  const auto client = client_of(running.url("/"));
   Counter whole;
   Counter cut;
-  ASSERT_TRUE((*client)->start({"GET", "/whole", {}, "", seconds(20)}, whole));
-  ASSERT_TRUE((*client)->start({"GET", "/cut", {}, "", seconds(20)}, cut));
-  (*client)->run();
+  ASSERT_TRUE(client->start({"GET", "/whole", {}, "", seconds(20)}, whole));
+  ASSERT_TRUE(client->start({"GET", "/cut", {}, "", seconds(20)}, cut));
+  client->run();
   EXPECT_EQ(whole.outcome.kind, Outcome::Kind::kComplete);
   EXPECT_EQ(cut.outcome.kind, Outcome::Kind::kEarlyClose);
   EXPECT_EQ(cut.text, "part");
 }
 
 TEST(Client, TimersRunInTheirOrder) {
-  auto client = Client::create(*parse_url("http://127.0.0.1:1/"));
+  const auto client = client_of("http://127.0.0.1:1/");
   const auto now = std::chrono::steady_clock::now();
   std::string order;
-  (*client)->at(now + milliseconds(2), [&] { order += 'b'; });
-  (*client)->at(now - milliseconds(2), [&] { order += 'a'; });
-  (*client)->run();
+  client->at(now + milliseconds(2), [&] { order += 'b'; });
+  client->at(now - milliseconds(2), [&] { order += 'a'; });
+  client->run();
   EXPECT_EQ(order, "ab");
 }
 

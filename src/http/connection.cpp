@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/connection.h"
+
+#include <linux/net_tstamp.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace plimsoll::http {
+namespace {
+
+void set_options(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const int stamps = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+  ::setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof stamps);
+}
+
+std::optional<timespec> kernel_stamp(msghdr& message) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_TIMESTAMPING) continue;
+    timespec stamp{};  // the first of three; the others are of hardware
+    std::memcpy(&stamp, CMSG_DATA(header), sizeof stamp);
+    if (stamp.tv_sec != 0) return stamp;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Connection::Connection(EventLoop& loop, EventLoop::Watcher& watcher, const Origin& origin)
+    : loop_(loop), watcher_(watcher), origin_(origin) {
+  connect_next("the name has no address");
+}
+
+Connection::~Connection() {
+  if (socket_ < 0) return;
+  loop_.forget(socket_);
+  ::close(socket_);
+}
+
+void Connection::fail_with(std::string why) {
+  state_ = State::kFailed;
+  fault_ = std::move(why);
+}
+
+void Connection::drop(std::string why) {
+  loop_.forget(socket_);
+  fail_with(std::move(why));
+}
+
+void Connection::connect_next(std::string last_fault) {
+  while (next_address_ < origin_.addresses.size()) {
+    if (socket_ >= 0) {
+      loop_.forget(socket_);
+      ::close(socket_);
+    }
+    const Origin::Address& address = origin_.addresses[next_address_++];
+    socket_ = ::socket(address.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (socket_ < 0) {
+      last_fault = std::strerror(errno);
+      continue;
+    }
+    set_options(socket_);
+    const int result = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address.bytes), address.length);
+    if (result != 0 && errno != EINPROGRESS) {
+      last_fault = std::strerror(errno);
+      continue;
+    }
+    wants_write_ = result != 0;
+    if (!loop_.watch(socket_, watcher_, wants_write_)) {
+      last_fault = std::strerror(errno);
+      continue;
+    }
+    if (result == 0) on_connected();
+    return;
+  }
+  fail_with("cannot connect to " + origin_.url.host + ":" + std::to_string(origin_.url.port) + ": " +
+            last_fault);
+}
+
+void Connection::on_writable() {
+  if (state_ != State::kConnecting) return flush();
+  int fault = 0;
+  socklen_t length = sizeof fault;
+  ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &fault, &length);
+  if (fault != 0) return connect_next(std::strerror(fault));
+  on_connected();
+}
+
+void Connection::on_connected() {
+  if (!origin_.tls) {
+    state_ = State::kOpen;
+    return flush();
+  }
+  state_ = State::kHandshake;
+  tls_ = std::make_unique<TlsSession>(*origin_.tls, origin_.url.host);
+  advance_tls();
+}
+
+void Connection::advance_tls() {
+  const Status advanced = tls_->advance();
+  unsent_ += tls_->take_outgoing();
+  flush();
+  if (!advanced) return fail_with("TLS with " + origin_.url.host + " failed: " + advanced.error().message);
+  if (state_ == State::kHandshake && tls_->is_established()) state_ = State::kOpen;
+}
+
+std::optional<Reading> Connection::read(std::string& space, std::size_t offset, std::size_t most) {
+  iovec piece{space.data() + offset, most};
+  alignas(cmsghdr) std::array<char, 256> control;
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const auto count = ::recvmsg(socket_, &message, 0);
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return std::nullopt;
+  Reading reading;
+  reading.read_at = ReadStamp::TimePoint::clock::now();
+  reading.fault = count < 0 ? errno : 0;
+  reading.is_end = count <= 0;
+  if (count > 0) {
+    reading.bytes = {space.data() + offset, static_cast<std::size_t>(count)};
+    reading.received_at = kernel_stamp(message);
+  }
+  return reading;
+}
+
+std::string_view Connection::plain(const Reading& reading) {
+  if (!tls_) return reading.bytes;
+  if (reading.is_end) {
+    if (state_ == State::kHandshake) drop("TLS with " + origin_.url.host + " failed: the server hung up");
+    return {};
+  }
+  decrypted_.clear();
+  tls_->feed(reading.bytes);
+  if (!tls_->is_established()) {
+    advance_tls();
+    if (state_ != State::kOpen) return {};
+  }
+  // A closed session shows as the end of the socket too, which follows.
+  tls_->read(decrypted_);
+  unsent_ += tls_->take_outgoing();
+  flush();
+  return decrypted_;
+}
+
+void Connection::write(std::string bytes) {
+  if (!tls_) {
+    unsent_ = unsent_.empty() ? std::move(bytes) : unsent_ + bytes;
+  } else {
+    const Status written = tls_->write(bytes);
+    unsent_ += tls_->take_outgoing();
+    if (!written) return fail_with("TLS with " + origin_.url.host + " failed: " + written.error().message);
+  }
+  flush();
+}
+
+void Connection::flush() {
+  while (sent_ < unsent_.size()) {
+    const auto count = ::send(socket_, unsent_.data() + sent_, unsent_.size() - sent_, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) break;  // full; or broken, which shows as the end of the read side
+    sent_ += static_cast<std::size_t>(count);
+  }
+  const bool is_full = sent_ < unsent_.size() && (errno == EAGAIN || errno == EWOULDBLOCK);
+  if (sent_ == unsent_.size()) {
+    unsent_.clear();
+    sent_ = 0;
+  }
+  if (is_full != wants_write_) loop_.change(socket_, watcher_, is_full);
+  wants_write_ = is_full;
+}
+
+bool Connection::is_usable() const {
+  char byte = 0;
+  const auto peeked = ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (peeked < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+  return peeked > 0 && tls_;  // TLS 1.3 servers send session tickets after the handshake
+}
+
+}  // namespace plimsoll::http
