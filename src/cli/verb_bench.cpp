@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -10,6 +11,7 @@
 #include "bench/bench.h"
 #include "bench/flags.h"
 #include "bench/limits.h"
+#include "bench/selftest.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "report/report.h"
@@ -28,6 +30,7 @@ struct BenchFlags {
   std::string result_dir;
   std::string result_filename;
   std::string request_log;
+  bool selftest = false;
   std::vector<std::string> fail_if;
   std::vector<bench::Limit> limits;  // of fail_if
 };
@@ -167,7 +170,35 @@ Result<Gathered> run_steps(BenchFlags& f) {
   return gathered;
 }
 
+/// The steps of --sweep are the numbers of streams, if they are given.
+Result<std::vector<bench::SelftestRow>> run_selftests(const BenchFlags& f) {
+  PLIMSOLL_TRY(const auto steps, bench::sweep_steps(f.text.sweep));
+  std::vector<bench::SelftestCase> cases;
+  for (const std::int64_t streams : steps) cases.push_back(bench::selftest_case(streams));
+  if (cases.empty()) cases = bench::selftest_cases();
+  std::vector<bench::SelftestRow> rows;
+  for (const bench::SelftestCase& given : cases) {
+    if (!f.common.quiet) std::cerr << "Self-test with " << given.streams << " streams...\n";
+    PLIMSOLL_TRY(rows.emplace_back(), bench::run_selftest(given));
+  }
+  return rows;
+}
+
+int run_selftest(const BenchFlags& f) {
+  const auto rows = run_selftests(f);
+  if (!rows) return report_error(f.common, rows.error());
+  const std::string text = bench::selftest_text(*rows);
+  if (f.common.is_json() && !f.common.quiet) std::cerr << text;
+  const auto written =
+      write_output(f.common, f.common.is_json() ? dump(bench::selftest_json(*rows)) + "\n" : text);
+  if (!written) return report_error(f.common, written.error());
+  const bool is_limited =
+      std::any_of(rows->begin(), rows->end(), [](const auto& row) { return row.client_limited; });
+  return is_limited ? exit_status(ErrorCode::kNo) : 0;
+}
+
 int run_bench(BenchFlags& f) {
+  if (f.selftest) return run_selftest(f);
   auto gathered = run_steps(f);
   if (!gathered) return report_error(f.common, gathered.error());
   std::string output = gathered->reports;
@@ -190,6 +221,8 @@ Verb add_bench(CLI::App& app) {
   CLI::App* verb =
       app.add_subcommand("bench", "load any OpenAI endpoint and report what its users would feel");
   add_common_flags(*verb, f->common);
+  verb->add_flag("--selftest", f->selftest,
+                 "hold this client against a built-in exact server: its error and its cost");
   verb->add_option("--backend", f->text.backend, "openai and vllm complete prompts, openai-chat sends chats")
       ->check(CLI::IsMember({"openai", "openai-chat", "vllm"}))
       ->capture_default_str();

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <deque>
 #include <unordered_map>
 
@@ -84,14 +83,6 @@ Result<std::vector<Origin::Address>> look_up(const std::string& host, int port) 
   }
   ::freeaddrinfo(found);
   return addresses;
-}
-
-/// What to add to a time of the wall clock to have one of the steady clock, as both stand now.
-std::chrono::nanoseconds wall_to_steady() {
-  timespec wall{};
-  ::clock_gettime(CLOCK_REALTIME, &wall);
-  return Clock::now().time_since_epoch() - std::chrono::seconds(wall.tv_sec) -
-         std::chrono::nanoseconds(wall.tv_nsec);
 }
 
 class EpollClient final : public Client {
@@ -244,7 +235,7 @@ void EpollClient::on_ready(Line& line, std::uint32_t events) {
     return;
   }
   if ((events & ~std::uint32_t{EPOLLOUT}) != 0 && used_ + kReadBytes <= space_.size()) {
-    if (auto reading = line.connection.read(space_, used_, kReadBytes)) {
+    if (auto reading = line.connection.read(space_.data() + used_, kReadBytes)) {
       used_ += reading->bytes.size();
       ready_.push_back({&line, std::move(reading)});
     }
@@ -299,14 +290,7 @@ void EpollClient::on_reading(Line& line, const Reading& reading, std::chrono::na
   go_on(line);
   if (line.is_closed || !line.flight->request.empty()) return;
   Flight& flight = *line.flight;
-  ReadStamp stamp{reading.read_at, std::nullopt};
-  if (reading.received_at) {
-    const Clock::time_point received(std::chrono::seconds(reading.received_at->tv_sec) +
-                                     std::chrono::nanoseconds(reading.received_at->tv_nsec) + to_steady);
-    // Two clocks were read one after the other: what they are apart must not turn the order of events.
-    stamp.received_at =
-        std::min(std::max(received, std::min(flight.last_at, reading.read_at)), reading.read_at);
-  }
+  const ReadStamp stamp = reading.stamp(to_steady, flight.last_at);
   flight.last_at = stamp.at();
   if (!reading.is_end) {
     flight.sink.on_read(stamp);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/connection.h"
 
-#include <linux/net_tstamp.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -16,18 +14,7 @@ namespace {
 void set_options(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const int stamps = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
-  ::setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof stamps);
-}
-
-std::optional<timespec> kernel_stamp(msghdr& message) {
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_TIMESTAMPING) continue;
-    timespec stamp{};  // the first of three; the others are of hardware
-    std::memcpy(&stamp, CMSG_DATA(header), sizeof stamp);
-    if (stamp.tv_sec != 0) return stamp;
-  }
-  return std::nullopt;
+  ask_for_stamps(socket);
 }
 
 }  // namespace
@@ -108,27 +95,6 @@ void Connection::advance_tls() {
   flush();
   if (!advanced) return fail_with("TLS with " + origin_.url.host + " failed: " + advanced.error().message);
   if (state_ == State::kHandshake && tls_->is_established()) state_ = State::kOpen;
-}
-
-std::optional<Reading> Connection::read(std::string& space, std::size_t offset, std::size_t most) {
-  iovec piece{space.data() + offset, most};
-  alignas(cmsghdr) std::array<char, 256> control;
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const auto count = ::recvmsg(socket_, &message, 0);
-  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return std::nullopt;
-  Reading reading;
-  reading.read_at = ReadStamp::TimePoint::clock::now();
-  reading.fault = count < 0 ? errno : 0;
-  reading.is_end = count <= 0;
-  if (count > 0) {
-    reading.bytes = {space.data() + offset, static_cast<std::size_t>(count)};
-    reading.received_at = kernel_stamp(message);
-  }
-  return reading;
 }
 
 std::string_view Connection::plain(const Reading& reading) {

@@ -13,6 +13,7 @@
 
 #include "http/client.h"
 #include "http/event_loop.h"
+#include "http/receive.h"
 #include "http/tls_session.h"
 
 namespace plimsoll::http {
@@ -27,15 +28,6 @@ struct Origin {
   Url url;
   std::vector<Address> addresses;
   std::shared_ptr<TlsClient> tls;  // null: plain
-};
-
-/// What one read of a socket brought.
-struct Reading {
-  std::string_view bytes;
-  bool is_end = false;  // the peer has closed, or `fault` happened
-  int fault = 0;        // errno
-  ReadStamp::TimePoint read_at;
-  std::optional<timespec> received_at;  // wall clock
 };
 
 class Connection {
@@ -55,7 +47,7 @@ class Connection {
   /// The socket can be written: goes on with connecting, or with what is left to write.
   void on_writable();
   /// One read into `space`, without looking at it. Nothing when nothing has come.
-  std::optional<Reading> read(std::string& space, std::size_t offset, std::size_t most);
+  std::optional<Reading> read(char* space, std::size_t most) { return receive(socket_, space, most); }
   /// The plain bytes of `reading` (its own, or decrypted ones that live until the next call).
   std::string_view plain(const Reading& reading);
   /// Sends; what the socket does not take is kept and follows.
