@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`bench` against servers that we write here: what it asks, what it makes of the answers."""
+import json
+import os
+
+import hub_certificate
+from timetable import TimetableServer, completion
+
+SMALL = ["--random-input-len", "4", "--random-output-len", "4", "--format", "json"]
+
+
+def bench(run, url, *flags, **options):
+    seen = run("bench", "--base-url", url, *SMALL, *flags, **options)
+    return seen, json.loads(seen.stdout)
+
+
+def test_tls_is_verified_and_timed_like_any_other(run, tmp_path):
+    authority, certificate = hub_certificate.make(tmp_path)
+    with TimetableServer([completion(4)], tls=certificate) as server:
+        trusting = {**os.environ, "SSL_CERT_FILE": authority}
+        seen, result = bench(run, server.url, "--num-prompts", "6", "--max-concurrency", "2", env=trusting)
+        assert seen.returncode == 0, seen.stderr
+        assert (result["completed"], result["total_output_tokens"]) == (6, 24)
+        assert result["plimsoll"]["ttft_ms"]["count"] == 6
+        assert len(server.peers) == 2  # kept and used again
+        seen, result = bench(run, server.url, "--model", "m", "--num-prompts", "2", env={"PATH": os.environ["PATH"]})
+        assert seen.returncode == 5 and "certificate" in result["error"]["message"]
+
+
+def test_several_endpoints_share_the_load(run):
+    with TimetableServer([completion(2)]) as one, TimetableServer([completion(3)]) as two:
+        seen, result = bench(run, one.url, "--base-url", two.url, "--num-prompts", "8", "--max-concurrency", "4")
+        assert seen.returncode == 0, seen.stderr
+        ends = result["plimsoll"]["endpoints"]
+        assert [end["url"] for end in ends] == [one.url, two.url]
+        assert [end["completed"] for end in ends] == [4, 4] == [len(one.asked), len(two.asked)]
+        assert [end["output_tokens"] for end in ends] == [8, 12]
+
+
+def test_an_endpoint_that_is_gone_costs_its_share(run):
+    with TimetableServer([completion(2)]) as one:
+        seen, result = bench(run, one.url, "--base-url", "http://127.0.0.1:1", "--num-prompts", "6")
+        assert seen.returncode == 0
+        assert (result["completed"], result["failed"]) == (3, 3)
+        assert result["plimsoll"]["errors"][0]["kind"] == "connect"
+
+
+def test_keep_alive_can_be_left(run):
+    with TimetableServer([completion(1)]) as server:
+        bench(run, server.url, "--model", "m", "--num-prompts", "5", "--max-concurrency", "1", "--no-keep-alive")
+        assert len(server.peers) == 5
+
+
+def test_selftest_prints_one_document(run):
+    seen = run("bench", "--selftest", "--sweep", "concurrency=16,20", "--format", "json")
+    assert seen.returncode == 0, seen.stderr
+    document = json.loads(seen.stdout)
+    assert document["schema"] == "plimsoll.bench_selftest/1"
+    assert [row["streams"] for row in document["rows"]] == [16, 20]
+    assert all(row["completed"] == row["requests"] for row in document["rows"])
