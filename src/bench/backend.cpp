@@ -9,7 +9,8 @@ std::string_view default_endpoint(Backend backend) {
 
 std::string request_body(const Options& options, std::span<const Message> conversation,
                          std::int64_t max_output_tokens) {
-  Json body = Json::object({{"model", options.model}});
+  Json body = Json::object(
+      {{"model", options.served_model_name.empty() ? options.model : options.served_model_name}});
   if (options.backend == Backend::kOpenaiChat) {
     Json messages = Json::array();
     for (const Message& message : conversation)
@@ -29,6 +30,8 @@ std::string request_body(const Options& options, std::span<const Message> conver
   if (options.backend == Backend::kVllm) stream_options.set("continuous_usage_stats", true);
   body.set("stream_options", std::move(stream_options));
   if (options.ignore_eos) body.set("ignore_eos", true);
+  if (options.extra_body.is_object())
+    for (const auto& [name, value] : options.extra_body.members()) body.set(name, value);
   return dump(body);
 }
 

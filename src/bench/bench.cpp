@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <thread>
 
 #include "bench/backend.h"
 #include "bench/clock.h"
@@ -15,6 +16,8 @@ namespace plimsoll::bench {
 namespace {
 
 constexpr std::chrono::milliseconds kModelListTimeout{30'000};
+constexpr std::chrono::milliseconds kReadyProbe{5'000};
+constexpr std::chrono::milliseconds kReadyPause{250};
 // Prompts are made before the first is sent, so that making them disturbs no clock: some 5 bytes a token, all
 // in memory.
 constexpr std::int64_t kMaxPromptTokens = 1'000'000'000;
@@ -50,11 +53,33 @@ Status check(const Options& options) {
   return {};
 }
 
+/// Waits until every endpoint answers anything but a failure of its own.
+Status wait_until_ready(const Options& options) {
+  using Clock = std::chrono::steady_clock;
+  if (options.ready_timeout_s <= 0) return {};
+  const auto end = Clock::now() + std::chrono::duration<double>(options.ready_timeout_s);
+  for (const std::string& base : options.base_urls) {
+    const std::string url = join_url(base, "/v1/models");
+    for (;;) {
+      const auto answer = http::fetch("GET", url, "", options.headers, kReadyProbe, options.verify_tls);
+      if (answer && answer->status < 500) break;
+      if (Clock::now() >= end)
+        return fail(
+            ErrorCode::kNetwork,
+            "the server was not ready in time: GET " + url + " " +
+                (answer ? "answered " + std::to_string(answer->status) : "failed: " + answer.error().message),
+            "--ready-check-timeout-sec");
+      std::this_thread::sleep_for(kReadyPause);
+    }
+  }
+  return {};
+}
+
 Result<std::string> first_model(const Options& options) {
   const std::string url = join_url(options.base_urls.front(), "/v1/models");
-  PLIMSOLL_TRY(
-      const http::Response answer,
-      http::fetch("GET", url, "", options.headers, std::min(kModelListTimeout, options.request_timeout)));
+  PLIMSOLL_TRY(const http::Response answer,
+               http::fetch("GET", url, "", options.headers,
+                           std::min(kModelListTimeout, options.request_timeout), options.verify_tls));
   if (answer.status != 200)
     return fail(
         ErrorCode::kNetwork,
@@ -90,6 +115,8 @@ Load make_load(const Options& options, const std::vector<http::Url>& targets,
   load.max_concurrency = options.max_concurrency.value_or(0);
   load.timeout = options.request_timeout;
   load.keep_alive = options.keep_alive;
+  load.verify_tls = options.verify_tls;
+  load.request_id_prefix = options.request_id_prefix;
   return load;
 }
 
@@ -221,6 +248,7 @@ Result<RunResult> run(const Options& given, const ProgressSink& progress) {
   if (options.endpoint.empty()) options.endpoint = default_endpoint(options.backend);
   PLIMSOLL_TRY(const auto targets, targets_of(options));
   PLIMSOLL_TRY(std::vector<Prompt> prompts, load_prompts(options, options.num_prompts + options.num_warmups));
+  PLIMSOLL_TRY_VOID(wait_until_ready(options));
   if (options.model.empty()) {
     PLIMSOLL_TRY(options.model, first_model(options));
   }

@@ -35,8 +35,9 @@ std::optional<Dataset> dataset_from(std::string_view name);
 struct Options {
   Backend backend = Backend::kOpenai;
   std::vector<std::string> base_urls = {"http://127.0.0.1:8000"};  // requests go round them
-  std::string endpoint;  // empty: /v1/completions, or /v1/chat/completions for openai-chat
-  std::string model;     // empty: the first of /v1/models
+  std::string endpoint;           // empty: /v1/completions, or /v1/chat/completions for openai-chat
+  std::string model;              // empty: the first of /v1/models
+  std::string served_model_name;  // asked for instead of `model`, which names the result
   /// Makes prompts of exact length and counts where the server does not; may be null.
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::string tokenizer_name;  // as it was given
@@ -59,6 +60,10 @@ struct Options {
   std::int64_t num_warmups = 0;
   std::chrono::milliseconds request_timeout{std::chrono::hours(6)};
   bool keep_alive = true;  // false: a connection for each request
+  bool verify_tls = true;
+  Json extra_body;                // members added to each request, over its own; null or an object
+  std::string request_id_prefix;  // of X-Request-Id; empty: none is sent
+  double ready_timeout_s = 0;     // how long to wait for the server to answer at all
 
   MetricSelection metrics;
   std::vector<Goal> goodput;  // empty: not asked

@@ -185,6 +185,8 @@ class Driver {
       http::Call call{"POST",        load_.targets[target].target,
                       load_.headers, std::move(bodies_[shot]),
                       load_.timeout, target};
+      if (!load_.request_id_prefix.empty())
+        call.headers.emplace_back("X-Request-Id", load_.request_id_prefix + std::to_string(shot));
       records_[shot].sent_s = seconds(Clock::now());
       refusal_ = client_.start(std::move(call), replies_[shot]);
       if (!refusal_) return give_up();
@@ -285,7 +287,8 @@ class Driver {
 Result<Observed> send_all(const Load& load, std::vector<RequestRecord>& records,
                           const std::function<void(Clock::time_point)>& on_start,
                           const StandingSink& on_standing) {
-  PLIMSOLL_TRY(const auto client, http::Client::create({.keep_alive = load.keep_alive}));
+  PLIMSOLL_TRY(const auto client,
+               http::Client::create({.keep_alive = load.keep_alive, .verify_tls = load.verify_tls}));
   for (const http::Url& url : load.targets) {
     PLIMSOLL_TRY([[maybe_unused]] const std::size_t origin, client->add(url));
   }

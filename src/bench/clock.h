@@ -34,6 +34,8 @@ struct Load {
   std::int64_t max_concurrency = 0;  // 0: no limit
   std::chrono::milliseconds timeout{0};
   bool keep_alive = true;
+  bool verify_tls = true;
+  std::string request_id_prefix;  // of the header X-Request-Id; empty: none
 };
 
 /// Where the run stands.

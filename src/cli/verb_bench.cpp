@@ -12,6 +12,7 @@
 #include "bench/flags.h"
 #include "bench/limits.h"
 #include "bench/selftest.h"
+#include "cli/bench_request_flags.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "report/report.h"
@@ -22,6 +23,7 @@ namespace {
 struct BenchFlags {
   CommonFlags common;
   bench::TextFlags text;
+  BenchRequestFlags request;
   bench::Options options;
   double request_timeout_s = 6 * 3600;
   std::string tokenizer;
@@ -85,6 +87,7 @@ void add_report_flags(CLI::App& verb, BenchFlags& f) {
 
 Status fill_options(BenchFlags& f) {
   PLIMSOLL_TRY_VOID(bench::apply(f.text, f.options));
+  PLIMSOLL_TRY_VOID(apply(f.request, f.options));
   if (!(f.request_timeout_s > 0 && f.request_timeout_s < 1e9))
     return fail(ErrorCode::kUsage, "the time limit must be above 0 seconds", "--request-timeout");
   f.options.request_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(f.request_timeout_s * 1e3));
@@ -226,12 +229,7 @@ Verb add_bench(CLI::App& app) {
   verb->add_option("--backend", f->text.backend, "openai and vllm complete prompts, openai-chat sends chats")
       ->check(CLI::IsMember({"openai", "openai-chat", "vllm"}))
       ->capture_default_str();
-  verb->add_option("--base-url", f->options.base_urls, "where the server is; given again: requests go round")
-      ->allow_extra_args(false)
-      ->capture_default_str();
-  verb->add_flag("!--no-keep-alive", f->options.keep_alive, "open a connection for each request");
-  verb->add_option("--endpoint", f->options.endpoint, "path; chosen by --backend when left out");
-  verb->add_option("--model", f->options.model, "name to ask for; the first of /v1/models when left out");
+  add_bench_request_flags(*verb, f->request, f->options);
   verb->add_option("--tokenizer", f->tokenizer, "MODEL whose tokenizer makes prompts of exact length");
   verb->add_option("--header", f->text.headers, "NAME=VALUE, sent with each request, never shown");
   add_load_flags(*verb, *f);

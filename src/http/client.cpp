@@ -146,7 +146,7 @@ Result<std::size_t> EpollClient::add(const Url& url) {
   origin.url = url;
   PLIMSOLL_TRY(origin.addresses, look_up(url.host, url.port));
   if (url.is_tls) {
-    PLIMSOLL_TRY(origin.tls, TlsClient::create());
+    PLIMSOLL_TRY(origin.tls, TlsClient::create(options_.verify_tls));
   }
   origins_.push_back(std::move(origin));
   idle_.emplace_back();

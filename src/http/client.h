@@ -56,6 +56,7 @@ struct Call {
 
 struct ClientOptions {
   bool keep_alive = true;  // false: a connection for each request
+  bool verify_tls = true;  // false: any certificate will do
 };
 
 class Client {

@@ -25,9 +25,9 @@ struct Collector final : ReplySink {
 }  // namespace
 
 Result<Response> fetch(std::string_view method, std::string_view url, std::string body,
-                       const Headers& headers, std::chrono::milliseconds timeout) {
+                       const Headers& headers, std::chrono::milliseconds timeout, bool verify_tls) {
   PLIMSOLL_TRY(const Url parsed, parse_url(url));
-  PLIMSOLL_TRY(const auto client, Client::create({.keep_alive = false}));
+  PLIMSOLL_TRY(const auto client, Client::create({.keep_alive = false, .verify_tls = verify_tls}));
   Collector collector;
   Call call;
   call.method = std::string(method);

@@ -92,6 +92,6 @@ Result<Url> parse_url(std::string_view text);
 /// One blocking request. Errors: kNetwork (connect, timeout, early close, bad answer). An HTTP status >= 400
 /// is no error.
 Result<Response> fetch(std::string_view method, std::string_view url, std::string body,
-                       const Headers& headers, std::chrono::milliseconds timeout);
+                       const Headers& headers, std::chrono::milliseconds timeout, bool verify_tls = true);
 
 }  // namespace plimsoll::http

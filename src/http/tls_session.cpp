@@ -30,12 +30,12 @@ struct TlsClient::State {
 TlsClient::TlsClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
 TlsClient::~TlsClient() = default;
 
-Result<std::unique_ptr<TlsClient>> TlsClient::create() {
+Result<std::unique_ptr<TlsClient>> TlsClient::create(bool verify) {
   auto state = std::make_unique<State>();
   state->context = SSL_CTX_new(TLS_client_method());
   if (!state->context || SSL_CTX_set_default_verify_paths(state->context) != 1)
     return fail(ErrorCode::kNetwork, "cannot set up TLS: " + last_error(nullptr));
-  SSL_CTX_set_verify(state->context, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_verify(state->context, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
   SSL_CTX_set_min_proto_version(state->context, TLS1_2_VERSION);
   return std::unique_ptr<TlsClient>(new TlsClient(std::move(state)));
 }

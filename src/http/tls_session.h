@@ -14,8 +14,9 @@ namespace plimsoll::http {
 /// What all sessions share: the certificates that are trusted.
 class TlsClient {
  public:
-  /// The system's certificates; SSL_CERT_FILE and SSL_CERT_DIR are heard. Errors: kNetwork.
-  static Result<std::unique_ptr<TlsClient>> create();
+  /// The system's certificates; SSL_CERT_FILE and SSL_CERT_DIR are heard. Without `verify` any certificate is
+  /// taken. Errors: kNetwork.
+  static Result<std::unique_ptr<TlsClient>> create(bool verify);
   ~TlsClient();
   struct State;
   State& state() { return *state_; }

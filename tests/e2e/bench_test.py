@@ -58,3 +58,30 @@ def test_selftest_prints_one_document(run):
     assert document["schema"] == "plimsoll.bench_selftest/1"
     assert [row["streams"] for row in document["rows"]] == [16, 20]
     assert all(row["completed"] == row["requests"] for row in document["rows"])
+
+
+def test_what_is_asked_beside_the_prompt(run):
+    with TimetableServer([completion(2)]) as server:
+        port = str(server.server_address[1])
+        seen = run("bench", "--host", "127.0.0.1", "--port", port, *SMALL, "--num-prompts", "2", "--model", "org/m",
+                   "--served-model-name", "short", "--temperature", "0", "--top-k", "3",
+                   "--extra-body", '{"top_k": 5, "stop": ["x"]}', "--request-id-prefix", "run-")
+        assert seen.returncode == 0, seen.stderr
+        assert json.loads(seen.stdout)["model_id"] == "org/m"
+        for asked in server.asked:
+            assert (asked["model"], asked["temperature"], asked["top_k"], asked["stop"]) == ("short", 0, 5, ["x"])
+        assert sorted(server.ids) == ["run-0", "run-1"]
+    refused = run("bench", "--extra-body", "[1]")
+    assert refused.returncode == 2 and "--extra-body" in refused.stderr
+
+
+def test_waiting_for_a_server_has_an_end(run):
+    seen, result = bench(run, "http://127.0.0.1:1", "--ready-check-timeout-sec", "0.3")
+    assert seen.returncode == 5 and "ready" in result["error"]["message"]
+
+
+def test_a_certificate_that_nobody_knows_can_be_taken(run, tmp_path):
+    _, certificate = hub_certificate.make(tmp_path)
+    with TimetableServer([completion(2)], tls=certificate) as server:
+        seen, result = bench(run, server.url, "--num-prompts", "2", "--insecure")
+        assert seen.returncode == 0 and result["completed"] == 2

@@ -15,7 +15,7 @@ class TimetableServer(ThreadingHTTPServer):
 
     def __init__(self, replies, tls=None):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.replies, self.asked, self.paths, self.peers = replies, [], [], set()
+        self.replies, self.asked, self.paths, self.peers, self.ids = replies, [], [], set(), []
         self.lock = threading.Lock()
         self.scheme = "http"
         if tls:
@@ -63,6 +63,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.asked.append(json.loads(body))
             self.server.paths.append(self.path)
             self.server.peers.add(self.client_address)
+            self.server.ids.append(self.headers.get("X-Request-Id"))
         try:
             self.answer(reply, arrived)
         except OSError:
