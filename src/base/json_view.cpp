@@ -6,6 +6,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace plimsoll {
@@ -115,6 +116,13 @@ JsonView JsonView::operator[](std::string_view key) const {
   return found;
 }
 
+JsonView JsonView::item(std::size_t index) const {
+  if (const auto array = get<simdjson::dom::array>(*this))
+    for (const auto element : *array)
+      if (index-- == 0) return Access::wrap(element);
+  return {};
+}
+
 Status JsonView::for_each_member(
     const std::function<Status(std::string_view key, JsonView value)>& visit) const {
   if (const auto object = get<simdjson::dom::object>(*this))
@@ -132,6 +140,52 @@ Json JsonView::to_json() const {
   return Access::is_absent(*this) ? Json() : tree_of(Access::unwrap(*this));
 }
 
+struct JsonReader::State {
+  simdjson::dom::parser parser;
+  simdjson::dom::document document;
+  std::string padded;  // the text, with the room behind it that the parser may read
+};
+
+namespace {
+
+constexpr std::size_t kMaxDepth = 200;  // as JsonReadOptions
+
+// What a document may leave behind in a reader: a large one is not kept for the small ones after it.
+constexpr std::size_t kMostKept = std::size_t{1} << 20;
+
+simdjson::error_code parse_padded(simdjson::dom::parser& parser, simdjson::dom::document& document,
+                                  std::string& padded, std::string_view text) {
+  padded.assign(text);
+  padded.append(simdjson::SIMDJSON_PADDING, ' ');
+  if (parser.capacity() < text.size() || document.capacity() < text.size()) {
+    const std::size_t room = std::bit_ceil(std::max(text.size(), std::size_t{4096}));
+    if (const auto error = parser.allocate(room, kMaxDepth)) return error;
+    if (const auto error = document.allocate(room)) return error;
+  }
+  return parser.parse_into_document(document, padded.data(), text.size(), false).error();
+}
+
+}  // namespace
+
+JsonReader::JsonReader() : state_(std::make_unique<State>()) {}
+JsonReader::JsonReader(JsonReader&&) noexcept = default;
+JsonReader& JsonReader::operator=(JsonReader&&) noexcept = default;
+JsonReader::~JsonReader() = default;
+
+Result<JsonView> JsonReader::read(std::string_view text, std::string_view source) {
+  if (state_->padded.size() > kMostKept) state_ = std::make_unique<State>();
+  State& s = *state_;
+  if (parse_padded(s.parser, s.document, s.padded, text) == simdjson::SUCCESS)
+    return Access::wrap(s.document.root());
+  // The tree reader knows the place of what is wrong, and takes what this one does not: then its text, in
+  // which JSON can say everything, is what is read.
+  PLIMSOLL_TRY(const Json tree, parse_json(text, source));
+  const auto error = parse_padded(s.parser, s.document, s.padded, dump(tree));
+  if (error == simdjson::SUCCESS) return Access::wrap(s.document.root());
+  return fail(ErrorCode::kMalformed, std::string("JSON cannot be read: ") + simdjson::error_message(error),
+              std::string(source));
+}
+
 struct JsonDocument::State {
   simdjson::dom::document document;
 };
@@ -142,7 +196,6 @@ JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
 
 Result<JsonDocument> JsonDocument::parse(std::string text, std::string_view source) {
-  constexpr std::size_t kMaxDepth = 200;  // as JsonReadOptions
   try {
     auto state = std::make_unique<State>();
     simdjson::dom::parser parser;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a large JSON document (a tokenizer of 30 MB) without building a tree of it: parsed once into a flat
-// tape, then walked. A view costs nothing to copy and lives as long as its document. Walking is safe from any
-// thread.
+// Reads a JSON document without building a tree of it: parsed once into a flat tape, then walked. For large
+// ones (a tokenizer of 30 MB), and for many small ones (the events of a stream). A view costs nothing to copy
+// and lives as long as its document. Walking is safe from any thread.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,8 @@ class JsonView {
 
   /// The last member named `key`; absent when there is none. Linear.
   JsonView operator[](std::string_view key) const;
+  /// Element `index` of an array; absent when there is none. Linear.
+  JsonView item(std::size_t index) const;
   /// Walks an object's members or an array's elements in order (nothing for other values), until a call says
   /// no: its error is returned.
   Status for_each_member(const std::function<Status(std::string_view key, JsonView value)>& visit) const;
@@ -46,6 +48,24 @@ class JsonView {
   // What simdjson's element is: its document and a place on the tape. Null: absent.
   const void* document_ = nullptr;
   std::size_t place_ = 0;
+};
+
+/// Reads many small documents one after the other and allocates nothing for the next one: for streams, where
+/// each event is a document. One thread at a time.
+class JsonReader {
+ public:
+  JsonReader();
+  JsonReader(JsonReader&&) noexcept;
+  JsonReader& operator=(JsonReader&&) noexcept;
+  ~JsonReader();
+
+  /// The root of `text`, valid until the next call. Takes exactly what parse_json takes; what JSON cannot
+  /// say (NaN, Infinity) reads as null. Errors: as parse_json.
+  Result<JsonView> read(std::string_view text, std::string_view source);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 class JsonDocument {

@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which protocol does an endpoint speak: its path and the body of a request? Pure; safe from any thread.
+// Which protocol does an endpoint speak: its path, the body of a request, the shape of the reply? Pure; safe
+// from any thread. Source: docs/formats/load_backends.md.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/result.h"
 #include "bench/bench.h"
+#include "bench/reply_format.h"
 
 namespace plimsoll::bench {
 
+/// The names of all backends, as --backend takes them.
+std::vector<std::string> backend_names();
+
 std::string_view default_endpoint(Backend backend);
+ReplyFormat reply_format(Backend backend);
+/// What the Accept header of its requests says.
+std::string_view accepted_type(Backend backend);
+/// Its replies are vectors, not tokens: there is no TTFT, TPOT or ITL.
+bool is_pooling(Backend backend);
+
+/// Errors: kUsage for an option that the backend's protocol cannot carry.
+Status check_backend(const Options& options);
 
 struct Message {
   bool is_user = true;  // else the assistant's

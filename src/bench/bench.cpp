@@ -50,7 +50,7 @@ Status check(const Options& options) {
                   "--num-prompts, --random-input-len");
   if (!options.endpoint.empty() && !options.endpoint.starts_with('/'))
     return refuse("the endpoint is a path and starts with /", "--endpoint");
-  return {};
+  return check_backend(options);
 }
 
 /// Waits until every endpoint answers anything but a failure of its own.
@@ -97,7 +97,9 @@ Load make_load(const Options& options, const std::vector<http::Url>& targets,
                const std::vector<Prompt>& prompts, const std::vector<double>& times) {
   Load load;
   load.targets = targets;
-  load.headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}};
+  load.format = reply_format(options.backend);
+  load.headers = {{"Content-Type", "application/json"},
+                  {"Accept", std::string(accepted_type(options.backend))}};
   for (const auto& field : options.headers) load.headers.push_back(field);
   std::size_t sessions = 0;
   for (const Prompt& prompt : prompts) {

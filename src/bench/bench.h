@@ -22,8 +22,18 @@
 
 namespace plimsoll::bench {
 
-enum class Backend { kOpenai, kOpenaiChat, kVllm };
-/// openai openai-chat vllm
+enum class Backend {
+  kOpenai,
+  kOpenaiChat,
+  kVllm,
+  kOpenaiResponses,
+  kOpenaiEmbeddings,
+  kSglang,
+  kOllama,
+  kTgi,
+  kLlamaCpp
+};
+/// openai openai-chat vllm openai-responses openai-embeddings sglang ollama tgi llama.cpp
 std::string_view to_string(Backend backend);
 std::optional<Backend> backend_from(std::string_view name);
 
@@ -35,8 +45,8 @@ std::optional<Dataset> dataset_from(std::string_view name);
 struct Options {
   Backend backend = Backend::kOpenai;
   std::vector<std::string> base_urls = {"http://127.0.0.1:8000"};  // requests go round them
-  std::string endpoint;           // empty: /v1/completions, or /v1/chat/completions for openai-chat
-  std::string model;              // empty: the first of /v1/models
+  std::string endpoint;                                            // empty: the backend's own
+  std::string model;                                               // empty: the first of /v1/models
   std::string served_model_name;  // asked for instead of `model`, which names the result
   /// Makes prompts of exact length and counts where the server does not; may be null.
   std::shared_ptr<const text::Tokenizer> tokenizer;

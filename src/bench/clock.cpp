@@ -115,7 +115,8 @@ class Driver {
   /// Hears of one request.
   class Reply final : public http::ReplySink {
    public:
-    Reply(Driver& driver, RequestRecord& record) : driver_(driver), record_(record), reader_(record) {}
+    Reply(Driver& driver, RequestRecord& record)
+        : driver_(driver), record_(record), reader_(record, driver.load_.format) {}
     void on_connected(TimePoint at) override { record_.connected_s = driver_.seconds(at); }
     void on_read(const http::ReadStamp& stamp) override { driver_.on_read(stamp); }
     void on_head(int status, const http::Headers& headers, TimePoint at) override {

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "bench/record.h"
+#include "bench/reply_format.h"
 #include "bench/statistics.h"
 #include "http/http.h"
 
@@ -31,6 +32,7 @@ struct Load {
   std::vector<Shot> shots;  // each is followed by one other at most
   /// The body of a shot; asked once, before the run or, for one that follows, when that reply is there.
   std::function<std::string(std::size_t shot)> body_of;
+  ReplyFormat format = ReplyFormat::kOpenai;
   std::int64_t max_concurrency = 0;  // 0: no limit
   std::chrono::milliseconds timeout{0};
   bool keep_alive = true;

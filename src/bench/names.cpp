@@ -9,8 +9,6 @@ namespace {
 template <class Enum, std::size_t N>
 using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
-constexpr Names<Backend, 3> kBackends = {
-    {{Backend::kOpenai, "openai"}, {Backend::kOpenaiChat, "openai-chat"}, {Backend::kVllm, "vllm"}}};
 constexpr Names<Dataset, 3> kDatasets = {
     {{Dataset::kRandom, "random"}, {Dataset::kCustom, "custom"}, {Dataset::kShareGpt, "sharegpt"}}};
 constexpr Names<ErrorKind, 7> kErrorKinds = {{{ErrorKind::kNone, "none"},
@@ -40,12 +38,6 @@ std::optional<Enum> value_of(const Names<Enum, N>& names, std::string_view text)
 
 }  // namespace
 
-std::string_view to_string(Backend backend) {
-  return name_of(kBackends, backend);
-}
-std::optional<Backend> backend_from(std::string_view name) {
-  return value_of(kBackends, name);
-}
 std::string_view to_string(Dataset dataset) {
   return name_of(kDatasets, dataset);
 }

@@ -3,29 +3,18 @@
 
 #include <algorithm>
 
-#include "base/json.h"
-
 namespace plimsoll::bench {
 namespace {
 
 // Enough of an error body to recognise it.
 constexpr std::size_t kMaxErrorBytes = 2048;
-// No reply is longer; sums over all requests stay far from overflow.
-constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40;
+// Of one event, line or document.
+constexpr std::size_t kMaxEventBytes = std::size_t{16} << 20;
 
-std::string_view text_of(const Json& value) {
-  const std::string* text = value.as_string();
-  return text ? std::string_view(*text) : std::string_view();
-}
-
-/// Names and arguments of tool calls: what the model generated of them.
-std::string call_text(const Json& calls) {
-  std::string out;
-  for (const Json& call : calls.items()) {
-    out += text_of(call["function"]["name"]);
-    out += text_of(call["function"]["arguments"]);
-  }
-  return out;
+/// Events are read one at a time: all replies of a thread share what reads them.
+JsonReader& event_reader() {
+  thread_local JsonReader reader;
+  return reader;
 }
 
 }  // namespace
@@ -39,33 +28,65 @@ void ReplyReader::set_error(ErrorKind kind, std::string_view text) {
 void ReplyReader::head(int status, std::string_view content_type, double at_s) {
   record_->status = status;
   record_->headers_s = at_s;
-  is_stream_ =
-      status == 200 && (content_type.empty() || content_type.find("event-stream") != content_type.npos);
+  is_readable_ = status == 200 && is_content_type_of(framing_, content_type);
   if (status != 200) {
     set_error(ErrorKind::kHttpStatus, "");
-  } else if (!is_stream_) {
+  } else if (!is_readable_) {
     set_error(ErrorKind::kBadStream, "");
   }
 }
 
 void ReplyReader::body(std::string_view bytes, double at_s) {
   if (!record_->first_byte_s) record_->first_byte_s = at_s;
-  if (!is_stream_) {
+  if (!is_readable_) {
     std::string& text = record_->error_text;
     text += bytes.substr(0, kMaxErrorBytes - std::min(kMaxErrorBytes, text.size()));
     return;
   }
-  const bool is_bounded =
-      events_.feed(bytes, [&](const http::StreamEvent& event_data) { event(event_data.data, at_s); });
-  if (!is_bounded) set_error(ErrorKind::kBadStream, "an event is larger than 16 MiB");
+  if (record_->error != ErrorKind::kNone) return;
+  if (!feed(bytes, at_s)) set_error(ErrorKind::kBadStream, "an event is larger than 16 MiB");
+}
+
+bool ReplyReader::feed(std::string_view bytes, double at_s) {
+  switch (framing_) {
+    case Framing::kEventStream:
+      break;
+    case Framing::kLines:
+      return feed_lines(bytes, at_s);
+    case Framing::kDocument:
+      rest_ += bytes;
+      return rest_.size() <= kMaxEventBytes;
+  }
+  return events_.feed(bytes, [&](const http::StreamEvent& found) { event(found.data, at_s); });
+}
+
+bool ReplyReader::feed_lines(std::string_view bytes, double at_s) {
+  for (std::size_t end = bytes.find('\n'); end != bytes.npos; end = bytes.find('\n')) {
+    if (rest_.size() + end > kMaxEventBytes) return false;
+    if (rest_.empty()) {
+      event(bytes.substr(0, end), at_s);
+    } else {
+      rest_ += bytes.substr(0, end);
+      event(rest_, at_s);
+      rest_.clear();
+    }
+    bytes.remove_prefix(end + 1);
+  }
+  rest_ += bytes;
+  return rest_.size() <= kMaxEventBytes;
 }
 
 void ReplyReader::end(double at_s) {
   record_->done_s = at_s;
-  if (is_stream_) events_.finish([&](const http::StreamEvent& event_data) { event(event_data.data, at_s); });
-  if (is_stream_ && !is_done_) set_error(ErrorKind::kEarlyClose, "the stream ended without [DONE]");
+  if (is_readable_ && framing_ == Framing::kEventStream)
+    events_.finish([&](const http::StreamEvent& found) { event(found.data, at_s); });
+  if (is_readable_ && framing_ != Framing::kEventStream && !rest_.empty()) event(rest_, at_s);
+  if (is_readable_ && !is_done_)
+    set_error(ErrorKind::kEarlyClose, framing_ == Framing::kDocument
+                                          ? "the answer holds no embedding"
+                                          : "the stream ended without its last event");
   if (record_->error == ErrorKind::kBadStream && record_->error_text.empty())
-    record_->error_text = "the answer is no event stream";
+    record_->error_text = "the answer is not of the kind that was asked for";
 }
 
 void ReplyReader::fail(ErrorKind kind, std::string_view text, double at_s) {
@@ -75,58 +96,57 @@ void ReplyReader::fail(ErrorKind kind, std::string_view text, double at_s) {
 
 void ReplyReader::event(std::string_view data, double at_s) {
   if (is_done_ || record_->error != ErrorKind::kNone) return;
-  if (data == "[DONE]") {
+  if (framing_ == Framing::kEventStream && data == "[DONE]") {
     is_done_ = true;
     return;
   }
-  const auto parsed = parse_json(data, "event");
-  if (!parsed || !parsed->is_object())
+  if (framing_ == Framing::kLines && data.find_first_not_of(" \t\r") == data.npos) return;
+  const auto root = event_reader().read(data, "event");
+  if (!root || !root->is_object())
     return set_error(ErrorKind::kBadStream,
                      "an event is no JSON object: " + std::string(data.substr(0, 200)));
-  if (const Json& error = (*parsed)["error"]; !error.is_null())
-    return set_error(ErrorKind::kErrorEvent, data);
-  std::int64_t grown = 0;
-  if (const Json& counts = (*parsed)["usage"]; counts.is_object()) {
-    const auto& choices = (*parsed)["choices"].items();
-    usage(counts);
-    const std::int64_t total = record_->usage_output_tokens.value_or(0);
-    // The final count comes without choices, it belongs to no chunk.
-    if (!choices.empty() && total > counted_by_usage_) {
-      grown = total - counted_by_usage_;
-      counted_by_usage_ = total;
-    }
+  const ReplyEvent found = read_event(format_, *root);
+  if (found.is_error) return set_error(ErrorKind::kErrorEvent, data);
+  counts(found);
+  std::int64_t tokens = found.tokens;
+  if (found.is_running_count && found.output_tokens && *found.output_tokens > counted_) {
+    tokens = *found.output_tokens - counted_;
+    counted_ = *found.output_tokens;
   }
-  const auto& choices = (*parsed)["choices"].items();
-  if (!choices.empty()) choice(choices.front(), grown, at_s);
+  chunk(found, tokens, at_s);
+  is_done_ = found.is_last;
 }
 
-void ReplyReader::usage(const Json& counts) {
-  const auto read = [](const Json& count) {
-    const auto n = count.as_integer();
-    return n && *n >= 0 && *n <= kMaxTokens ? n : std::nullopt;
-  };
-  if (const auto n = read(counts["completion_tokens"])) record_->usage_output_tokens = n;
-  if (const auto n = read(counts["prompt_tokens"])) record_->usage_prompt_tokens = n;
-  if (const auto n = read(counts["prompt_tokens_details"]["cached_tokens"]))
-    record_->cached_prompt_tokens = n;
+void ReplyReader::counts(const ReplyEvent& event) {
+  if (event.output_tokens) record_->usage_output_tokens = event.output_tokens;
+  if (event.prompt_tokens) record_->usage_prompt_tokens = event.prompt_tokens;
+  if (event.cached_prompt_tokens) record_->cached_prompt_tokens = event.cached_prompt_tokens;
 }
 
-void ReplyReader::choice(const Json& choice, std::int64_t exact_tokens, double at_s) {
-  const Json& delta = choice["delta"];
-  const std::string_view answer = delta.is_object() ? text_of(delta["content"]) : text_of(choice["text"]);
-  std::string produced(text_of(delta["reasoning_content"]));
-  if (produced.empty()) produced = text_of(delta["reasoning"]);
-  produced += call_text(delta["tool_calls"]);
-  produced += text_of(delta["refusal"]);
-  produced += answer;
-  if (exact_tokens == 0) exact_tokens = static_cast<std::int64_t>(choice["token_ids"].size());
-  if (produced.empty() && exact_tokens == 0) return;  // a role, or the finish reason
+std::string_view ReplyReader::new_text(const ReplyEvent& event) {
+  if (!event.may_be_cumulative || record_->chunks.empty()) return event.answer;
+  const std::string_view before = record_->text;
+  if (event.num_output_ids && event.output_tokens && *event.output_tokens > 1) {
+    const bool has_all = *event.num_output_ids == *event.output_tokens;
+    text_mode_ = has_all ? TextMode::kCumulative : TextMode::kIncremental;
+  } else if (text_mode_ == TextMode::kUnknown && !event.answer.starts_with(before)) {
+    text_mode_ = TextMode::kIncremental;
+  }
+  if (text_mode_ == TextMode::kIncremental) return event.answer;
+  if (event.answer.starts_with(before)) return event.answer.substr(before.size());
+  return {};  // the end was taken back: a stop string
+}
+
+void ReplyReader::chunk(const ReplyEvent& event, std::int64_t tokens, double at_s) {
   RequestRecord& r = *record_;
+  const std::string_view answer = new_text(event);
+  const std::size_t bytes = event.thinking.size() + event.called.size() + answer.size();
+  if (bytes == 0 && tokens == 0) return;  // a role, or the finish reason
   if (!r.first_token_s) r.first_token_s = at_s;
   if (!answer.empty() && !r.first_answer_s) r.first_answer_s = at_s;
   r.last_token_s = at_s;
-  r.chunks.push_back({at_s, exact_tokens, produced.size(), exact_tokens > 0});
-  r.produced += produced;
+  r.chunks.push_back({at_s, tokens, bytes, tokens > 0});
+  r.produced.append(event.thinking).append(event.called).append(answer);
   r.text += answer;
 }
 

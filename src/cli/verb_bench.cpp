@@ -8,6 +8,7 @@
 #include "artifact/artifact.h"
 #include "base/mapped_file.h"
 #include "base/printable.h"
+#include "bench/backend.h"
 #include "bench/bench.h"
 #include "bench/flags.h"
 #include "bench/limits.h"
@@ -226,8 +227,8 @@ Verb add_bench(CLI::App& app) {
   add_common_flags(*verb, f->common);
   verb->add_flag("--selftest", f->selftest,
                  "hold this client against a built-in exact server: its error and its cost");
-  verb->add_option("--backend", f->text.backend, "openai and vllm complete prompts, openai-chat sends chats")
-      ->check(CLI::IsMember({"openai", "openai-chat", "vllm"}))
+  verb->add_option("--backend", f->text.backend, "which protocol the endpoint speaks")
+      ->check(CLI::IsMember(bench::backend_names()))
       ->capture_default_str();
   add_bench_request_flags(*verb, f->request, f->options);
   verb->add_option("--tokenizer", f->tokenizer, "MODEL whose tokenizer makes prompts of exact length");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/event_stream.h"
 
+#include <algorithm>
+
 namespace plimsoll::http {
 
 namespace {
@@ -8,14 +10,21 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 }
 
 bool EventStreamReader::feed(std::string_view bytes, const OnEvent& on_event) {
+  // Both ends are searched apart, as memchr does it; the LF that was found serves until it is passed.
+  std::size_t line_feed = bytes.find('\n');
+  const auto take = [&](std::size_t count) {
+    bytes.remove_prefix(count);
+    if (line_feed == bytes.npos) return;
+    line_feed = line_feed >= count ? line_feed - count : bytes.find('\n');
+  };
   while (!bytes.empty() && !is_over_) {
     if (after_return_ && bytes.front() == '\n') {
       after_return_ = false;
-      bytes.remove_prefix(1);
+      take(1);
       continue;
     }
     after_return_ = false;
-    const std::size_t end = bytes.find_first_of("\r\n");
+    const std::size_t end = std::min(bytes.substr(0, line_feed).find('\r'), line_feed);
     if (end == bytes.npos) {
       line_ += bytes;
       is_over_ = line_.size() + data_.size() > max_event_bytes_;
@@ -33,7 +42,7 @@ bool EventStreamReader::feed(std::string_view bytes, const OnEvent& on_event) {
       on_line(line_, on_event);
       line_.clear();
     }
-    bytes.remove_prefix(end + 1);
+    take(end + 1);
   }
   return !is_over_;
 }

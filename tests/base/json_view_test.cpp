@@ -71,5 +71,31 @@ TEST(JsonView, RefusesWhatIsNoJsonWithItsPlace) {
   EXPECT_FALSE(JsonDocument::parse(std::string(5000, '['), "deep"));
 }
 
+TEST(JsonReader, ReadsOneDocumentAfterTheOther) {
+  JsonReader reader;
+  for (int i = 0; i < 3; ++i) {
+    const auto root = reader.read("{\"a\":[" + std::to_string(i) + ",\"x\"]}", "event");
+    ASSERT_TRUE(root);
+    EXPECT_EQ((*root)["a"].item(0).as_integer(), i);
+    EXPECT_EQ((*root)["a"].item(1).as_string(), "x");
+    EXPECT_TRUE((*root)["a"].item(2).is_null());
+    EXPECT_TRUE((*root)["b"].item(0).is_null());
+  }
+}
+
+TEST(JsonReader, TakesWhatTheTreeReaderTakes) {
+  JsonReader reader;
+  const auto constants = reader.read(R"({"p":-Infinity,"n":123456789012345678901234567890,"k":1})", "event");
+  ASSERT_TRUE(constants) << constants.error().describe();
+  EXPECT_TRUE((*constants)["p"].is_null());
+  EXPECT_DOUBLE_EQ(*(*constants)["n"].as_double(), 123456789012345678901234567890.0);
+  EXPECT_EQ((*constants)["k"].as_integer(), 1);
+  for (const std::string_view wrong : {"", "{", "{}{}", "{\"a\":01}", "\xff", "[1,]"})
+    EXPECT_FALSE(reader.read(wrong, "event")) << wrong;
+  const std::string large = "[\"" + std::string(3 << 20, 'x') + "\"]";
+  EXPECT_EQ(reader.read(large, "event")->item(0).as_string()->size(), std::size_t{3} << 20);
+  EXPECT_TRUE(reader.read("{}", "event")->is_object());
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -17,7 +17,7 @@ struct Timed {
 
 RequestRecord read(const std::vector<Timed>& events, const text::Tokenizer* tokenizer = nullptr) {
   RequestRecord record;
-  ReplyReader reader(record);
+  ReplyReader reader(record, ReplyFormat::kOpenai);
   reader.head(200, kStream, 0.001);
   for (const Timed& event : events) reader.body("data: " + event.data + "\n\n", event.at_s);
   reader.end(9);
@@ -138,7 +138,7 @@ TEST(Reply, FailuresHaveTheirKindAndFirstBody) {
   EXPECT_EQ(read({{1, "[1]"}, {2, "[DONE]"}}).error, ErrorKind::kBadStream);
 
   RequestRecord refused;
-  ReplyReader reader(refused);
+  ReplyReader reader(refused, ReplyFormat::kOpenai);
   reader.head(500, "application/json", 1);
   reader.body(R"({"error":{"mess)", 1);
   reader.body(R"(age":"injected"}})", 1);
@@ -148,14 +148,14 @@ TEST(Reply, FailuresHaveTheirKindAndFirstBody) {
   EXPECT_EQ(refused.error_text, R"({"error":{"message":"injected"}})");
 
   RequestRecord plain;
-  ReplyReader no_stream(plain);
+  ReplyReader no_stream(plain, ReplyFormat::kOpenai);
   no_stream.head(200, "application/json", 1);
   no_stream.body("{}", 1);
   no_stream.end(2);
   EXPECT_EQ(plain.error, ErrorKind::kBadStream);
 
   RequestRecord late;
-  ReplyReader timed(late);
+  ReplyReader timed(late, ReplyFormat::kOpenai);
   timed.head(200, kStream, 1);
   timed.fail(ErrorKind::kTimeout, "no answer", 3);
   EXPECT_EQ(late.error, ErrorKind::kTimeout);
@@ -164,7 +164,7 @@ TEST(Reply, FailuresHaveTheirKindAndFirstBody) {
 
 TEST(Reply, ErrorBodiesAreBounded) {
   RequestRecord record;
-  ReplyReader reader(record);
+  ReplyReader reader(record, ReplyFormat::kOpenai);
   reader.head(503, "text/html", 1);
   for (int i = 0; i < 100; ++i) reader.body(std::string(1000, 'x'), 1);
   reader.end(1);

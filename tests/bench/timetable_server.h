@@ -27,8 +27,9 @@ struct Script {
   int status = 200;
   std::string body;         // of a status that is not 200
   std::vector<Step> steps;  // of a stream
-  bool is_cut = false;      // the connection closes without the stream's end
-  bool is_dead = false;     // never answered
+  std::string content_type = "text/event-stream";
+  bool is_cut = false;   // the connection closes without the stream's end
+  bool is_dead = false;  // never answered
 };
 
 class TimetableServer {
@@ -80,7 +81,7 @@ class TimetableServer {
       return;
     }
     if (script.status != 200) return responder->send({script.status, {}, script.body});
-    responder->begin_stream(200, {{"Content-Type", "text/event-stream"}});
+    responder->begin_stream(200, {{"Content-Type", script.content_type}});
     peak_ = std::max(peak_, ++active_);
     const auto now = Clock::now();
     int last = 0;
