@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace plimsoll {
 namespace {
@@ -119,6 +122,25 @@ Machine read_machine(const std::string& root) {
 
 std::optional<Bytes> resident_bytes() {
   return kib_field(read_text("/proc/self/status"), "VmRSS:");
+}
+
+std::optional<Bytes> resident_bytes_with_children(std::int64_t pid, const std::string& root) {
+  constexpr std::size_t kMostProcesses = 4096;
+  std::vector<std::int64_t> found = {pid};
+  std::optional<Bytes> sum;
+  for (std::size_t i = 0; i < found.size() && i < kMostProcesses; ++i) {
+    const std::string process = root + "/proc/" + std::to_string(found[i]);
+    const auto own = kib_field(read_text(process + "/status"), "VmRSS:");
+    if (!own) continue;  // gone meanwhile
+    sum = sum.value_or(Bytes(0)) + *own;
+    // A child belongs to the thread that started it.
+    std::error_code no_such;
+    for (const auto& thread : std::filesystem::directory_iterator(process + "/task", no_such)) {
+      std::istringstream children(read_text(thread.path().string() + "/children"));
+      for (std::int64_t child = 0; children >> child;) found.push_back(child);
+    }
+  }
+  return sum;
 }
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 // Reads /proc and /sys once per call; what cannot be read is absent. Any thread may call.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -23,5 +24,9 @@ Machine read_machine(const std::string& root = "");
 
 /// Resident bytes of this process now (VmRSS); absent where the system does not say.
 std::optional<Bytes> resident_bytes();
+
+/// Resident bytes of a process and all its descendants, added up: pages that they share count for each.
+/// Absent when there is no such process or the system does not say. `root` as for read_machine.
+std::optional<Bytes> resident_bytes_with_children(std::int64_t pid, const std::string& root = "");
 
 }  // namespace plimsoll

@@ -214,6 +214,17 @@ Status check_reached(const std::vector<RequestRecord>& records, const std::strin
               "--base-url", "check that the server runs and that the address is right");
 }
 
+MonitorOptions monitor_options(const Options& options) {
+  MonitorOptions watched;
+  watched.endpoints = options.base_urls;
+  watched.headers = options.headers;
+  watched.verify_tls = options.verify_tls;
+  watched.metrics = options.server_metrics;
+  watched.server_pid = options.server_pid;
+  watched.watches_gpu = options.gpu_monitor;
+  return watched;
+}
+
 Progress progress_of(const Standing& standing, std::int64_t total) {
   return {standing.finished - standing.failed,
           standing.failed,
@@ -267,9 +278,12 @@ Result<RunResult> run(const Options& given, const ProgressSink& progress) {
   const auto on_standing = [&](const Standing& standing) {
     if (progress) progress(progress_of(standing, std::ssize(result.records)));
   };
-  PLIMSOLL_TRY(
-      Observed observed,
-      send(options, load, result.records, [](std::chrono::steady_clock::time_point) {}, on_standing));
+  std::unique_ptr<Monitor> monitor;
+  const auto on_start = [&](std::chrono::steady_clock::time_point origin) {
+    monitor = Monitor::start(monitor_options(options), origin);
+  };
+  PLIMSOLL_TRY(Observed observed, send(options, load, result.records, on_start, on_standing));
+  if (monitor) result.server = monitor->stop();
   PLIMSOLL_TRY_VOID(check_reached(result.records, join_url(options.base_urls.front(), options.endpoint)));
   result.summary = summary_of(options, result.records, std::move(observed));
   return result;

@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "bench/monitor.h"
 #include "bench/record.h"
 #include "bench/summary.h"
 #include "http/http.h"
@@ -78,6 +79,11 @@ struct Options {
   MetricSelection metrics;
   std::vector<Goal> goodput;  // empty: not asked
   double stall_threshold_ms = 100;
+
+  // What is watched beside the run; endpoints and headers are those above.
+  std::string server_metrics = "auto";  // auto, off, or the URL of a /metrics page
+  std::optional<std::int64_t> server_pid;
+  bool gpu_monitor = false;
 };
 
 struct Progress {
@@ -96,6 +102,7 @@ struct RunResult {
   std::string date;                    // YYYYmmdd-HHMMSS, local time
   std::vector<RequestRecord> records;  // in order of index
   Summary summary;
+  MonitorSeries server;  // beside the run, on its time axis
 };
 
 /// Runs the load and waits for its end. Failed requests are counted, not errors.

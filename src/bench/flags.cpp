@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 namespace plimsoll::bench {
 namespace {
@@ -71,6 +72,8 @@ Result<std::vector<Goal>> parse_goals(const std::vector<std::string>& words) {
   return goals;
 }
 
+}  // namespace
+
 Result<http::Headers> parse_headers(const std::vector<std::string>& words) {
   http::Headers headers;
   for (const std::string& word : words) {
@@ -84,7 +87,11 @@ Result<http::Headers> parse_headers(const std::vector<std::string>& words) {
   return headers;
 }
 
-}  // namespace
+void add_key_from_environment(http::Headers& headers) {
+  const char* key = std::getenv("OPENAI_API_KEY");
+  if (key && *key && http::header(headers, "authorization").empty())
+    headers.emplace_back("Authorization", std::string("Bearer ") + key);
+}
 
 Status apply(const TextFlags& flags, Options& options) {
   const auto backend = backend_from(flags.backend);

@@ -27,6 +27,11 @@ struct TextFlags {
 /// Errors: kUsage naming the flag; the value of a header is never in the message.
 Status apply(const TextFlags& flags, Options& options);
 
+/// Headers of NAME=VALUE or "NAME: VALUE". Errors: kUsage; a value is never in the message.
+Result<http::Headers> parse_headers(const std::vector<std::string>& words);
+/// OPENAI_API_KEY as a bearer token, unless there is a header for it already.
+void add_key_from_environment(http::Headers& headers);
+
 /// The concurrencies of --sweep; empty when there is none. Errors: kUsage.
 Result<std::vector<std::int64_t>> sweep_steps(const std::string& text);
 

@@ -80,10 +80,9 @@ Json own_figures(const RunResult& result) {
       "live_tokens",
       Json::object({{"mean", s.live_tokens_mean}, {"p99", s.live_tokens_p99}, {"peak", s.live_tokens_peak}}));
   own.set("cached_prompt_tokens", s.cached_prompt_tokens);
-  // Filled only where the server's process or its metrics are watched.
-  own.set("memory_used_bytes", nullptr);
+  own.set("memory_used_bytes", memory_used_json(result.server));
   own.set("endpoints", endpoints_json(result));
-  own.set("server_metrics", Json::array());
+  own.set("server_metrics", server_metrics_json(result.server));
   return own;
 }
 

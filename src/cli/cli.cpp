@@ -137,7 +137,7 @@ std::vector<Verb> add_verbs(CLI::App& app, std::string_view asked) {
   constexpr std::pair<std::string_view, Verb (*)(CLI::App&)> kVerbs[] = {
       {"demo", add_demo},       {"generate", add_generate}, {"eval", add_eval}, {"serve", add_serve},
       {"inspect", add_inspect}, {"pull", add_pull},         {"plan", add_plan}, {"verify", add_verify},
-      {"bench", add_bench},     {"tokens", add_tokens},
+      {"bench", add_bench},     {"tokens", add_tokens},     {"top", add_top},
   };
   const bool is_known = std::any_of(std::begin(kVerbs), std::end(kVerbs),
                                     [&](const auto& verb) { return verb.first == asked; });

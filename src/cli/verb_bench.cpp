@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 
 #include "artifact/artifact.h"
@@ -86,6 +85,15 @@ void add_report_flags(CLI::App& verb, BenchFlags& f) {
   verb.add_option("--request-log", f.request_log, "write one JSON line per request to this file");
 }
 
+void add_monitor_flags(CLI::App& verb, BenchFlags& f) {
+  verb.add_option("--server-metrics", f.options.server_metrics,
+                  "auto: read the server's /metrics each second; off; or the address of that page")
+      ->capture_default_str();
+  verb.add_option("--server-pid", f.options.server_pid, "watch the memory of this process and its children")
+      ->check(CLI::PositiveNumber);
+  verb.add_flag("--gpu-monitor", f.options.gpu_monitor, "watch the memory in use on this machine's GPUs");
+}
+
 Status fill_options(BenchFlags& f) {
   PLIMSOLL_TRY_VOID(bench::apply(f.text, f.options));
   PLIMSOLL_TRY_VOID(apply(f.request, f.options));
@@ -96,9 +104,7 @@ Status fill_options(BenchFlags& f) {
     PLIMSOLL_TRY(bench::Limit limit, bench::parse_limit(text));
     f.limits.push_back(std::move(limit));
   }
-  const char* key = std::getenv("OPENAI_API_KEY");
-  if (key && *key && http::header(f.options.headers, "authorization").empty())
-    f.options.headers.emplace_back("Authorization", std::string("Bearer ") + key);
+  bench::add_key_from_environment(f.options.headers);
   if (!f.tokenizer.empty()) {
     PLIMSOLL_TRY(const auto artifact,
                  artifact::open(f.tokenizer, open_options(f.common, artifact::Need::kText)));
@@ -236,6 +242,7 @@ Verb add_bench(CLI::App& app) {
   add_load_flags(*verb, *f);
   add_dataset_flags(*verb, *f);
   add_report_flags(*verb, *f);
+  add_monitor_flags(*verb, *f);
   verb->footer(
       "Examples:\n"
       "  plimsoll bench --base-url http://localhost:8000 --dataset-name random \\\n"

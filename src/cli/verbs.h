@@ -66,5 +66,6 @@ Verb add_serve(CLI::App& app);
 Verb add_bench(CLI::App& app);
 Verb add_verify(CLI::App& app);
 Verb add_demo(CLI::App& app);
+Verb add_top(CLI::App& app);
 
 }  // namespace plimsoll::cli

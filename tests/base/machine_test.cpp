@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/nvidia_smi.h"
+
 namespace plimsoll {
 namespace {
 
@@ -76,6 +78,27 @@ TEST(Machine, NothingReadableIsAbsent) {
 TEST(Machine, ThisProcessIsResident) {
   ASSERT_TRUE(resident_bytes());
   EXPECT_GT(resident_bytes()->value, 100 * kKiB);
+}
+
+TEST(Machine, AProcessHasItsChildrensMemoryToo) {
+  const FakeRoot root;
+  root.write("proc/10/status", "Name: server\nVmRSS:\t 100 kB\n");
+  root.write("proc/10/task/10/children", "11 12 ");
+  root.write("proc/10/task/13/children", "14");
+  root.write("proc/11/status", "VmRSS: 20 kB\n");
+  root.write("proc/11/task/11/children", "");
+  root.write("proc/14/status", "VmRSS: 3 kB\n");
+  EXPECT_EQ(resident_bytes_with_children(10, root.path()), Bytes(123 * kKiB));  // 12 has ended
+  EXPECT_FALSE(resident_bytes_with_children(99, root.path()));
+  EXPECT_GT(resident_bytes_with_children(::getpid()).value_or(Bytes(0)), Bytes(kMiB));
+}
+
+TEST(NvidiaSmi, MemoryInUseIsAddedUpOverTheGpus) {
+  EXPECT_EQ(parse_memory_used("1024\n512\n"), Bytes(1536 * kMiB));
+  EXPECT_EQ(parse_memory_used("7"), Bytes(7 * kMiB));
+  EXPECT_FALSE(parse_memory_used(""));
+  EXPECT_FALSE(parse_memory_used("1024\n[N/A]\n"));
+  EXPECT_FALSE(parse_memory_used("-1\n"));
 }
 
 }  // namespace

@@ -53,6 +53,15 @@ class TimetableServer {
   }
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.port()); }
+  /// What GET /metrics answers from now on; 404 while empty.
+  void set_metrics(std::string text) {
+    const std::lock_guard lock(mutex_);
+    metrics_ = std::move(text);
+  }
+  int num_metrics_asked() {
+    const std::lock_guard lock(mutex_);
+    return num_metrics_asked_;
+  }
   int peak() {
     const std::lock_guard lock(mutex_);
     return peak_;
@@ -72,6 +81,11 @@ class TimetableServer {
   void handle(http::Request request, std::shared_ptr<http::Responder> responder) {
     if (request.path == "/v1/models")
       return responder->send({200, {{"Content-Type", "application/json"}}, R"({"data":[{"id":"toy"}]})"});
+    if (request.path == "/metrics") {
+      const std::lock_guard lock(mutex_);
+      ++num_metrics_asked_;
+      return responder->send({metrics_.empty() ? 404 : 200, {{"Content-Type", "text/plain"}}, metrics_});
+    }
     const std::lock_guard lock(mutex_);
     requests_.push_back(*parse_json(request.body, "request"));
     headers_.push_back(request.headers);
@@ -123,6 +137,8 @@ class TimetableServer {
   std::vector<Json> requests_;
   std::vector<http::Headers> headers_;
   std::vector<std::shared_ptr<http::Responder>> dead_;
+  std::string metrics_;
+  int num_metrics_asked_ = 0;
   int active_ = 0;
   int peak_ = 0;
   bool is_over_ = false;

@@ -41,7 +41,7 @@ FACES = {
     "http": {"client.h", "event_stream.h"},  # the load client keeps its own clock on every chunk
     "kernels": {"elementwise.h", "to_blocks.h"},
     "schedule": {"cache_group.h"},  # how many blocks a kind of cache needs
-    "bench": {"backend.h", "flags.h", "limits.h", "selftest.h"},  # one table of names for flags and report
+    "bench": {"backend.h", "flags.h", "limits.h", "selftest.h", "top.h"},  # one table of names for flags and report
     "text": {
         "chat.h", "prompt_guard.h",  # what a server adds to a bare template
         "token_lines.h", "template_renderer.h",  # one line's work
