@@ -9,8 +9,8 @@
 #include "bench/backend.h"
 #include "bench/clock.h"
 #include "bench/dataset.h"
-#include "bench/load_shape.h"
 #include "bench/reply.h"
+#include "workload/workload.h"
 
 namespace plimsoll::bench {
 namespace {
@@ -273,7 +273,7 @@ Result<RunResult> run(const Options& given, const ProgressSink& progress) {
   const auto num_sessions =
       std::count_if(prompts.begin(), prompts.end(), [](const Prompt& p) { return p.follows < 0; });
   const std::vector<double> times =
-      send_times({num_sessions, options.request_rate, options.burstiness, options.seed});
+      workload::arrival_times({num_sessions, options.request_rate, options.burstiness, options.seed});
   const Load load = make_load(options, targets, prompts, times);
   const auto on_standing = [&](const Standing& standing) {
     if (progress) progress(progress_of(standing, std::ssize(result.records)));

@@ -3,11 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <limits>
-
-#include "bench/load_shape.h"
-
 namespace plimsoll::bench {
 namespace {
 
@@ -64,26 +59,6 @@ TEST(Statistics, RatesAndTheirScatter) {
   EXPECT_NEAR(*squared_variation_of_gaps({0, 1, 2, 3}), 0, 1e-15);
   EXPECT_DOUBLE_EQ(*squared_variation_of_gaps({0, 1, 4}), 0.25);  // gaps 1 and 3: mean 2, deviation 1
   EXPECT_FALSE(squared_variation_of_gaps({0, 1}));
-}
-
-TEST(LoadShape, ConstantArrivalsDoNotDrift) {
-  const double inf = std::numeric_limits<double>::infinity();
-  const auto times = send_times({200, 50, inf, 0});
-  ASSERT_EQ(times.size(), 200u);
-  for (std::size_t k = 0; k < times.size(); ++k) EXPECT_DOUBLE_EQ(times[k], static_cast<double>(k) / 50);
-  for (double time : send_times({10, inf, 1, 0})) EXPECT_EQ(time, 0);
-  EXPECT_TRUE(send_times({0, 50, 1, 0}).empty());
-}
-
-TEST(LoadShape, RandomArrivalsHaveTheAskedRateAndScatter) {
-  const auto times = send_times({20'000, 50, 1, 7});
-  EXPECT_NEAR(times.back(), 400, 1e-9);  // the last leaves at n / rate
-  EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
-  // Of 20,000 gaps the squared variation scatters by 0.02 for Poisson; a gamma of shape 4 has 1/4.
-  EXPECT_NEAR(*squared_variation_of_gaps(times), 1, 0.08);
-  EXPECT_NEAR(*squared_variation_of_gaps(send_times({20'000, 50, 4, 7})), 0.25, 0.02);
-  EXPECT_EQ(times, send_times({20'000, 50, 1, 7}));
-  EXPECT_NE(times, send_times({20'000, 50, 1, 8}));
 }
 
 }  // namespace

@@ -15,20 +15,21 @@ ARROWS = {
     "kernels": set(),
     "http": set(),
     "report": set(),
+    "workload": set(),
     "model": {"artifact"},
     "text": {"artifact"},
     "schedule": set(),
     "memory": {"schedule", "model", "artifact", "facts"},
-    "bench": {"http", "text"},
+    "bench": {"http", "text", "workload"},
     "engine": {"memory", "schedule", "model", "artifact", "kernels"},
     "plan": {"memory", "model", "facts"},
     "inspect": {"memory", "text", "model", "artifact", "facts"},
     "serve": {"engine", "schedule", "text", "http"},
     "verify": {"plan", "memory", "facts"},
     "deploy": {"plan", "facts"},
-    "fleet": {"plan", "schedule"},
+    "fleet": {"plan", "schedule", "workload"},
 }
-GROUND = {"base", "artifact", "facts", "kernels", "http", "report"}
+GROUND = {"base", "artifact", "facts", "kernels", "http", "report", "workload"}
 ARROWS["loop"] = set(ARROWS)
 ARROWS["cli"] = set(ARROWS)
 
