@@ -18,9 +18,6 @@ namespace {
 constexpr std::chrono::milliseconds kModelListTimeout{30'000};
 constexpr std::chrono::milliseconds kReadyProbe{5'000};
 constexpr std::chrono::milliseconds kReadyPause{250};
-// Prompts are made before the first is sent, so that making them disturbs no clock: some 5 bytes a token, all
-// in memory.
-constexpr std::int64_t kMaxPromptTokens = 1'000'000'000;
 
 std::string join_url(std::string base, const std::string& endpoint) {
   while (base.ends_with('/')) base.pop_back();
@@ -44,10 +41,6 @@ Status check(const Options& options) {
   if (options.num_warmups < 0) return refuse("the number of warm-ups is negative", "--num-warmups");
   if (!checked_sum(options.num_prompts, options.num_warmups))
     return refuse("prompts and warm-ups together are more than can be counted", "--num-warmups");
-  const auto prompt_tokens = checked_product(options.num_prompts + options.num_warmups, options.input_tokens);
-  if (options.dataset == Dataset::kRandom && (!prompt_tokens || *prompt_tokens > kMaxPromptTokens))
-    return refuse("all prompts together would be more than 1,000,000,000 tokens, and they are held in memory",
-                  "--num-prompts, --random-input-len");
   if (!options.endpoint.empty() && !options.endpoint.starts_with('/'))
     return refuse("the endpoint is a path and starts with /", "--endpoint");
   return check_backend(options);
@@ -173,17 +166,11 @@ Status warm_up(const Options& options, const std::vector<http::Url>& targets,
   return {};
 }
 
-/// Cuts the warm-ups off the end of `prompts`. They have prompts of their own: a copy of a measured one would
-/// find itself in the prefix cache.
+/// Cuts the warm-ups off the end of `prompts`.
 std::vector<Prompt> split_warm_ups(std::vector<Prompt>& prompts, std::int64_t count) {
-  const auto split = prompts.end() - std::min<std::ptrdiff_t>(count, std::ssize(prompts));
-  const std::int64_t first = split - prompts.begin();
+  const auto split = prompts.end() - count;
   std::vector<Prompt> warm_ups(split, prompts.end());
   prompts.erase(split, prompts.end());
-  for (Prompt& prompt : warm_ups) {
-    prompt.follows = std::max<std::int64_t>(-1, prompt.follows - first);
-    prompt.at_s.reset();
-  }
   return warm_ups;
 }
 
@@ -266,14 +253,15 @@ Result<RunResult> run(const Options& given, const ProgressSink& progress) {
     PLIMSOLL_TRY(options.model, first_model(options));
   }
   const std::vector<Prompt> warm_ups = split_warm_ups(prompts, options.num_warmups);
+  options.num_prompts = std::ssize(prompts);  // a trace was perhaps asked for whole
   PLIMSOLL_TRY_VOID(warm_up(options, targets, warm_ups));
 
   result.date = local_date();
   result.records = make_records(prompts);
   const auto num_sessions =
       std::count_if(prompts.begin(), prompts.end(), [](const Prompt& p) { return p.follows < 0; });
-  const std::vector<double> times =
-      workload::arrival_times({num_sessions, options.request_rate, options.burstiness, options.seed});
+  const std::vector<double> times = workload::arrival_times(
+      {num_sessions, options.request_rate, options.burstiness, options.seed, options.ramp});
   const Load load = make_load(options, targets, prompts, times);
   const auto on_standing = [&](const Standing& standing) {
     if (progress) progress(progress_of(standing, std::ssize(result.records)));

@@ -20,6 +20,7 @@
 #include "bench/summary.h"
 #include "http/http.h"
 #include "text/text.h"
+#include "workload/workload.h"
 
 namespace plimsoll::bench {
 
@@ -38,10 +39,18 @@ enum class Backend {
 std::string_view to_string(Backend backend);
 std::optional<Backend> backend_from(std::string_view name);
 
-enum class Dataset { kRandom, kCustom, kShareGpt };
-/// random custom sharegpt
+enum class Dataset { kRandom, kCustom, kShareGpt, kTrace, kTimedTrace, kBurstGpt, kPrefixRepetition };
+/// random custom sharegpt trace timed_trace burstgpt prefix_repetition
 std::string_view to_string(Dataset dataset);
 std::optional<Dataset> dataset_from(std::string_view name);
+
+/// vLLM's data set of this name: prompts that share one of a few beginnings.
+struct PrefixRepetition {
+  std::int64_t prefix_tokens = 256;
+  std::int64_t suffix_tokens = 256;
+  std::int64_t num_prefixes = 10;
+  std::int64_t output_tokens = 128;
+};
 
 struct Options {
   Backend backend = Backend::kOpenai;
@@ -75,6 +84,22 @@ struct Options {
   Json extra_body;                // members added to each request, over its own; null or an object
   std::string request_id_prefix;  // of X-Request-Id; empty: none is sent
   double ready_timeout_s = 0;     // how long to wait for the server to answer at all
+
+  /// False: num_prompts was not asked for, and a trace is replayed whole.
+  bool has_num_prompts = true;
+  /// random: the first tokens of every session, alike in all, in front of the length above.
+  std::int64_t prefix_tokens = 0;
+  /// random: instead of the two lengths and their range ratio.
+  std::optional<workload::LengthPairs> lengths;
+  PrefixRepetition prefix_repetition;
+  /// random and sharegpt: turns of a session, each sent its delay after the reply before it. num_prompts
+  /// counts turns, the request rate sessions.
+  std::optional<workload::Distribution> num_turns;
+  std::optional<workload::Distribution> turn_delay_s;
+  std::optional<workload::Ramp> ramp;  // instead of request_rate
+  /// A trace's own times are divided by this; they hold when neither request_rate nor ramp is given.
+  double trace_speed = 1;
+  workload::TraceOptions trace;
 
   MetricSelection metrics;
   std::vector<Goal> goodput;  // empty: not asked

@@ -9,8 +9,13 @@ namespace {
 template <class Enum, std::size_t N>
 using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
-constexpr Names<Dataset, 3> kDatasets = {
-    {{Dataset::kRandom, "random"}, {Dataset::kCustom, "custom"}, {Dataset::kShareGpt, "sharegpt"}}};
+constexpr Names<Dataset, 7> kDatasets = {{{Dataset::kRandom, "random"},
+                                          {Dataset::kCustom, "custom"},
+                                          {Dataset::kShareGpt, "sharegpt"},
+                                          {Dataset::kTrace, "trace"},
+                                          {Dataset::kTimedTrace, "timed_trace"},
+                                          {Dataset::kBurstGpt, "burstgpt"},
+                                          {Dataset::kPrefixRepetition, "prefix_repetition"}}};
 constexpr Names<ErrorKind, 7> kErrorKinds = {{{ErrorKind::kNone, "none"},
                                               {ErrorKind::kHttpStatus, "http_status"},
                                               {ErrorKind::kConnect, "connect"},

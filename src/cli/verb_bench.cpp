@@ -13,6 +13,7 @@
 #include "bench/limits.h"
 #include "bench/selftest.h"
 #include "cli/bench_request_flags.h"
+#include "cli/bench_workload_flags.h"
 #include "cli/model_argument.h"
 #include "cli/verbs.h"
 #include "report/report.h"
@@ -24,6 +25,7 @@ struct BenchFlags {
   CommonFlags common;
   bench::TextFlags text;
   BenchRequestFlags request;
+  BenchWorkloadFlags workload;
   bench::Options options;
   double request_timeout_s = 6 * 3600;
   std::string tokenizer;
@@ -38,7 +40,9 @@ struct BenchFlags {
 };
 
 void add_load_flags(CLI::App& verb, BenchFlags& f) {
-  verb.add_option("--num-prompts", f.options.num_prompts, "requests to send")->capture_default_str();
+  verb.add_option("--num-prompts", f.options.num_prompts,
+                  "requests to send; a trace is sent whole when left out")
+      ->capture_default_str();
   verb.add_option("--max-concurrency", f.options.max_concurrency, "requests under way at most");
   verb.add_option("--request-rate", f.text.request_rate, "requests per second, or inf: all at once")
       ->capture_default_str();
@@ -52,22 +56,6 @@ void add_load_flags(CLI::App& verb, BenchFlags& f) {
       ->capture_default_str();
   verb.add_option("--seed", f.options.seed, "of prompts and arrivals")->capture_default_str();
   verb.add_flag("--ignore-eos", f.options.ignore_eos, "ask for the full output length");
-}
-
-void add_dataset_flags(CLI::App& verb, BenchFlags& f) {
-  verb.add_option("--dataset-name", f.text.dataset, "where the prompts come from")
-      ->check(CLI::IsMember({"random", "custom", "sharegpt"}))
-      ->capture_default_str();
-  verb.add_option("--dataset-path", f.options.dataset_path,
-                  "JSONL of {\"prompt\", \"output_tokens\"}, or ShareGPT JSON");
-  verb.add_option("--random-input-len", f.options.input_tokens, "tokens of a random prompt")
-      ->capture_default_str();
-  verb.add_option("--random-output-len", f.options.output_tokens, "tokens asked of each reply")
-      ->capture_default_str();
-  verb.add_option("--random-range-ratio", f.options.range_ratio, "lengths vary by this part, 0 to below 1")
-      ->capture_default_str();
-  verb.add_option("--custom-output-len,--sharegpt-output-len", f.options.dataset_output_tokens,
-                  "tokens asked of each reply of a custom or sharegpt prompt");
 }
 
 void add_report_flags(CLI::App& verb, BenchFlags& f) {
@@ -97,6 +85,7 @@ void add_monitor_flags(CLI::App& verb, BenchFlags& f) {
 Status fill_options(BenchFlags& f) {
   PLIMSOLL_TRY_VOID(bench::apply(f.text, f.options));
   PLIMSOLL_TRY_VOID(apply(f.request, f.options));
+  PLIMSOLL_TRY_VOID(apply_workload_flags(f.workload, f.options));
   if (!(f.request_timeout_s > 0 && f.request_timeout_s < 1e9))
     return fail(ErrorCode::kUsage, "the time limit must be above 0 seconds", "--request-timeout");
   f.options.request_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(f.request_timeout_s * 1e3));
@@ -240,7 +229,7 @@ Verb add_bench(CLI::App& app) {
   verb->add_option("--tokenizer", f->tokenizer, "MODEL whose tokenizer makes prompts of exact length");
   verb->add_option("--header", f->text.headers, "NAME=VALUE, sent with each request, never shown");
   add_load_flags(*verb, *f);
-  add_dataset_flags(*verb, *f);
+  add_workload_flags(*verb, f->workload, f->text.dataset, f->options);
   add_report_flags(*verb, *f);
   add_monitor_flags(*verb, *f);
   verb->footer(

@@ -161,6 +161,9 @@ Result<Trace> read_trace(std::string_view text, const std::string& name, const T
   TraceRows rows(trace);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_json = first != text.npos && text[first] == '{';
+  if (first != text.npos && text[first] == '[')
+    return fail(ErrorCode::kMalformed,
+                "this is a JSON array; a trace is a table or has one JSON object per line", name);
   PLIMSOLL_TRY_VOID(is_json ? read_lines(text, name, options, trace, rows)
                             : read_table(text, name, options, trace, rows));
   PLIMSOLL_TRY_VOID(rows.finish(name));

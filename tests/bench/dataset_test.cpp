@@ -102,8 +102,11 @@ TEST(CustomPrompts, ReadRowsAndNameTheBadOne) {
   EXPECT_EQ((*rows)[1].max_output_tokens, 256);
   options.dataset_output_tokens = 9;
   EXPECT_EQ((*custom_prompts(options, "{\"prompt\":\"b\"}"))[0].max_output_tokens, 9);
-  for (const char* bad : {"{\"prompt\":\"a\"}\n{\"text\":\"b\"}", "{\"prompt\":\"a\"}\nnot json",
-                          "{\"prompt\":\"a\"}\n{\"prompt\":\"b\",\"output_tokens\":0}"}) {
+  for (const char* bad :
+       {"{\"prompt\":\"a\"}\n{\"text\":\"b\"}", "{\"prompt\":\"a\"}\nnot json",
+        "{\"prompt\":\"a\"}\n{\"prompt\":\"\"}", "{\"prompt\":\"a\"}\n{\"prompt\":\"b\",\"output_tokens\":0}",
+        "{\"prompt\":\"a\"}\n{\"prompt\":\"b\",\"output_tokens\":\"8\"}",
+        "{\"prompt\":\"a\"}\n{\"prompt\":\"b\",\"output_tokens\":1000000000000000000}"}) {
     const auto refused = custom_prompts(options, bad);
     ASSERT_FALSE(refused) << bad;
     EXPECT_EQ(refused.error().code, ErrorCode::kMalformed);

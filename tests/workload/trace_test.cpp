@@ -120,8 +120,9 @@ TEST(Trace, HostileRowsAreErrorsWithTheirLine) {
         << text << "\n"
         << refused.error().describe();
   }
-  for (const char* text : {"", "\n\n", "a,b\n1,2\n", "TIMESTAMP,ContextTokens,GeneratedTokens\n",
-                           "Timestamp,Model,Request tokens,Response tokens\n1,a,2,0\n"})
+  for (const char* text :
+       {"", "\n\n", "[{\"conversations\":[]}]", "a,b\n1,2\n", "TIMESTAMP,ContextTokens,GeneratedTokens\n",
+        "Timestamp,Model,Request tokens,Response tokens\n1,a,2,0\n"})
     EXPECT_EQ(read(text).error().code, ErrorCode::kMalformed) << text;
   EXPECT_EQ(read(mooncake, {"", 0, {}}).error().code, ErrorCode::kUsage);
   EXPECT_EQ(read(mooncake, {"", {}, 0.0}).error().code, ErrorCode::kUsage);
