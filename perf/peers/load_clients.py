@@ -133,4 +133,28 @@ class VllmBench(Client):
         return from_rows(rows, result["total_output_tokens"])
 
 
-CLIENTS = {"plimsoll": Plimsoll, "c": EpollClient, "vllm": VllmBench}
+class Guidellm(Client):
+    """Its file holds TTFT and text of each request, but no single gaps: ITL is one mean per request."""
+    name = "guidellm"
+    packages = ("guidellm",)
+
+    def command(self, load, folder):
+        prompts = folder / "prompts.jsonl"
+        prompts.write_text("".join(json.dumps({"prompt": f"w{i} one two three four five six seven"}) + "\n"
+                                   for i in range(load.requests)))
+        return [sys.executable, "-m", "guidellm", "run", "--backend",
+                f"kind=openai_http,target={load.url},model=exact,request_format=/v1/completions,max_tokens={load.tokens}",
+                "--profile", f"kind=concurrent,streams={load.streams}", "--constraint",
+                f"kind=max_requests,count={load.requests}", "--data", f"kind=json_file,path={prompts}", "--output",
+                f"kind=json,path={folder / 'result.json'}", "--disable-console"]
+
+    def read(self, load, folder):
+        answered = json.loads((folder / "result.json").read_text())["benchmarks"][0]["requests"]["successful"]
+        rows = {number_in(one["output"]): (one["time_to_first_token_ms"], []) for one in answered}
+        means = [one["inter_token_latency_ms"] for one in answered if one["inter_token_latency_ms"] is not None]
+        reported = from_rows(rows, sum(one["output_tokens"] for one in answered))
+        reported.itl = {"mean": figures(means)["mean"]}
+        return reported
+
+
+CLIENTS = {"plimsoll": Plimsoll, "c": EpollClient, "vllm": VllmBench, "guidellm": Guidellm}
