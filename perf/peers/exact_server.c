@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server of a known timetable, whose own log is the truth that load clients are held against.
 //
-// usage: exact_server --log FILE [--port N] [--ttft MS] [--itl MS] [--tokens N] [--per K] [--role none|early|late] [--fail K]
+// usage: exact_server --log FILE [--ttft MS] [--itl MS] [--tokens N] [--per K] [--role none|early|late] [--fail K]
 //
 // Every POST of completions is answered with a stream of N tokens (or the request's max_tokens when fewer), K to a chunk: the chunk of token t is
 // due at arrival + ttft + t * itl, whatever happened to the ones before it. A path that ends in chat/completions gets deltas,
@@ -33,6 +33,7 @@
 
 enum { MOST_CONNECTIONS = 16384, INPUT_BYTES = 1 << 20, EVENTS = 256 };
 static const int64_t NANOSECONDS = 1000000000;
+static const char role_delta[] = "{\"role\":\"assistant\",\"content\":\"\"}";
 
 struct Request {
   int64_t arrival, tokens, chunks, sent_chunks;
@@ -75,15 +76,19 @@ static int64_t due_of(const struct Request *request, int64_t chunk) {
   return request->arrival + (int64_t)((ttft_ms + itl_ms * (double)(chunk * per_chunk)) * 1e6);
 }
 
+static void swap(int a, int b) {
+  int other = heap[a];
+  heap[a] = heap[b];
+  heap[b] = other;
+}
+
 static void sink(int at) {
   for (;;) {
     int least = at;
     for (int child = 2 * at + 1; child <= 2 * at + 2 && child < heap_size; ++child)
       if (connections[heap[child]].due < connections[heap[least]].due) least = child;
     if (least == at) return;
-    int other = heap[at];
-    heap[at] = heap[least];
-    heap[least] = other;
+    swap(at, least);
     at = least;
   }
 }
@@ -91,12 +96,7 @@ static void sink(int at) {
 static void push(int descriptor) {
   int at = heap_size++;
   heap[at] = descriptor;
-  while (at > 0 && connections[heap[at]].due < connections[heap[(at - 1) / 2]].due) {
-    int parent = (at - 1) / 2, other = heap[at];
-    heap[at] = heap[parent];
-    heap[parent] = other;
-    at = parent;
-  }
+  for (; at > 0 && connections[heap[at]].due < connections[heap[(at - 1) / 2]].due; at = (at - 1) / 2) swap(at, (at - 1) / 2);
 }
 
 static void drop_from_heap(int descriptor) {
@@ -149,10 +149,6 @@ static size_t add_choice(char *to, size_t room, const struct Request *request, i
                    (long long)id, text, finish);
 }
 
-static size_t add_role(char *to, size_t room, const struct Request *request, int64_t id) {
-  return add_choice(to, room, request, id, "{\"role\":\"assistant\",\"content\":\"\"}", "null");
-}
-
 // The text of a chunk, as JSON: " r17 t t t" or " t t t t".
 static void write_text(char *to, size_t room, const struct Request *request, int64_t id, int64_t first, int64_t count) {
   size_t size = (size_t)snprintf(to, room, request->chat ? "{\"content\":\"" : "\"");
@@ -189,7 +185,7 @@ static void send_chunk(void) {
   char text[512], bytes[4096];
   size_t size = 0;
   if (chunk == 0 && request->chat && strcmp(role, "late") == 0)
-    size = add_role(bytes, sizeof bytes, request, connection->request);
+    size = add_choice(bytes, sizeof bytes, request, connection->request, role_delta, "null");
   write_text(text, sizeof text, request, connection->request, first, count);
   size += add_choice(bytes + size, sizeof bytes - size, request, connection->request, text, last ? "\"length\"" : "null");
   if (!send_all(descriptor, bytes, size)) return;
@@ -243,7 +239,8 @@ static int answer_post(int descriptor, int64_t arrival, const char *head, const 
   char bytes[1024];
   size_t size = (size_t)snprintf(bytes, sizeof bytes,
                                  "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
-  if (request->chat && strcmp(role, "early") == 0) size += add_role(bytes + size, sizeof bytes - size, request, id);
+  if (request->chat && strcmp(role, "early") == 0) 
+    size += add_choice(bytes + size, sizeof bytes - size, request, id, role_delta, "null");
   if (!send_all(descriptor, bytes, size)) return 0;
   connections[descriptor].request = id;
   connections[descriptor].due = due_of(request, 0);
@@ -318,9 +315,9 @@ static void accept_all(int listener) {
   }
 }
 
-static int listen_on(int port) {
+static int listen_on(uint16_t port) {
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof address;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 4096)) die("listen");
@@ -351,51 +348,12 @@ static void serve(int listener, const sigset_t *while_waiting) {
   }
 }
 
-static int ascending(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
-
-static void write_numbers(FILE *file, const char *name, const struct Request *request, int due) {
-  fprintf(file, ",\"%s\":[", name);
-  for (int64_t i = 0; i < request->sent_chunks; ++i)
-    fprintf(file, "%s%lld", i ? "," : "", (long long)(due ? due_of(request, i) : request->sent[i]));
-  fputc(']', file);
-}
-
-static void write_log(void) {
-  FILE *file = fopen(log_name, "w");
-  if (!file) die(log_name);
-  int64_t count = 0, sum = 0;
-  for (int64_t i = 0; i < request_count; ++i) count += requests[i].sent_chunks;
-  int64_t *late = malloc((size_t)(count + 1) * sizeof *late);
-  if (!late) die("malloc");
-  count = 0;
-  for (int64_t i = 0; i < request_count; ++i) {
-    const struct Request *request = &requests[i];
-    fprintf(file, "{\"request\":%lld,\"arrival\":%lld,\"failed\":%s,\"tokens\":%lld", (long long)i, (long long)request->arrival,
-            request->failed ? "true" : "false", (long long)per_chunk);
-    write_numbers(file, "due", request, 1);
-    write_numbers(file, "sent", request, 0);
-    fputs("}\n", file);
-    for (int64_t k = 0; k < request->sent_chunks; ++k) sum += late[count++] = request->sent[k] - due_of(request, k);
-  }
-  qsort(late, (size_t)count, sizeof *late, ascending);
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  fprintf(file, "{\"requests\":%lld,\"late_us\":{\"mean\":%.1f,\"p99\":%.1f,\"max\":%.1f},\"peak\":%lld,\"cpu_us\":%lld}\n",
-          (long long)request_count, count ? (double)sum / (double)count / 1e3 : 0,
-          count ? (double)late[(count - 1) * 99 / 100] / 1e3 : 0, count ? (double)late[count - 1] / 1e3 : 0, (long long)peak,
-          (long long)((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
-  if (fclose(file)) die(log_name);
-}
+#include "exact_server_log.h"
 
 int main(int argc, char **argv) {
-  int port = 0;
   for (int i = 1; i + 1 < argc; i += 2) {
     const char *flag = argv[i], *value = argv[i + 1];
-    if (!strcmp(flag, "--port")) port = atoi(value);
-    else if (!strcmp(flag, "--ttft")) ttft_ms = atof(value);
+    if (!strcmp(flag, "--ttft")) ttft_ms = atof(value);
     else if (!strcmp(flag, "--itl")) itl_ms = atof(value);
     else if (!strcmp(flag, "--tokens")) most_tokens = atoll(value);
     else if (!strcmp(flag, "--per")) per_chunk = atoll(value);
@@ -405,7 +363,7 @@ int main(int argc, char **argv) {
     else log_name = NULL, argc = 0;
   }
   if (!log_name || most_tokens < 1 || per_chunk < 1 || per_chunk > 100) {
-    fputs("usage: exact_server --log FILE [--port N] [--ttft MS] [--itl MS] [--tokens N] [--per K] [--role none|early|late]"
+    fputs("usage: exact_server --log FILE [--ttft MS] [--itl MS] [--tokens N] [--per K] [--role none|early|late]"
           " [--fail K]\n", stderr);
     return 2;
   }
@@ -421,7 +379,7 @@ int main(int argc, char **argv) {
   struct rlimit files = {MOST_CONNECTIONS, MOST_CONNECTIONS};
   if (setrlimit(RLIMIT_NOFILE, &files)) getrlimit(RLIMIT_NOFILE, &files);
   poller = epoll_create1(EPOLL_CLOEXEC);
-  serve(listen_on(port), &none);
+  serve(listen_on(0), &none);
   write_log();
   return 0;
 }
