@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench_request_flags.h"
 
+#include <CLI/CLI.hpp>
+
 namespace plimsoll::cli {
 
 void add_bench_request_flags(CLI::App& verb, BenchRequestFlags& flags, bench::Options& options) {

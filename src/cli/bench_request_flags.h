@@ -2,13 +2,16 @@
 // `bench`: where the requests go and what stands in each of them beside the prompt.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "bench/bench.h"
+
+namespace CLI {
+class App;
+}
 
 namespace plimsoll::cli {
 

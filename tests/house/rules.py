@@ -39,7 +39,7 @@ FACES = {
     "memory": {"kv_cache.h", "embedded.h", "embedded_cache.h"},
     # Processors are read beside the spec, not into it; who declares a quantization is asked of the folder.
     "model": {"image_tokens.h", "declarations.h"},
-    "http": {"client.h", "event_stream.h"},  # the load client keeps its own clock on every chunk
+    "http": {"client.h", "event_stream.h", "timed_server.h"},  # the load client keeps its own clock on every chunk
     "kernels": {"elementwise.h", "to_blocks.h"},
     "schedule": {"cache_group.h"},  # how many blocks a kind of cache needs
     "bench": {"backend.h", "flags.h", "limits.h", "selftest.h", "top.h"},  # one table of names for flags and report
