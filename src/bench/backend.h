@@ -25,6 +25,10 @@ std::string_view accepted_type(Backend backend);
 /// Its replies are vectors, not tokens: there is no TTFT, TPOT or ITL.
 bool is_pooling(Backend backend);
 
+/// Turns the keys of a result into those that vLLM writes of a pooling task: what is of generated tokens
+/// goes, input sequences come. One request holds one sequence.
+void to_pooling_keys(Json& result, const Summary& summary);
+
 /// Errors: kUsage for an option that the backend's protocol cannot carry.
 Status check_backend(const Options& options);
 

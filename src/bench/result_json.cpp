@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "bench/backend.h"
 #include "bench/bench.h"
 
 namespace plimsoll::bench {
@@ -176,6 +177,7 @@ Json to_json(const RunResult& result, bool detailed) {
   out.set("max_concurrent_requests", s.peak_concurrency);
   out.set("rtfx", 0.0);  // of audio only
   add_statistics(out, result);
+  if (is_pooling(o.backend)) to_pooling_keys(out, s);
   out.set("plimsoll", own_figures(result));
   return out;
 }

@@ -161,6 +161,14 @@ TEST(Backend, RunsAgainstAServerOfItsProtocol) {
     const RunResult result = run_against(c.backend, c.type, c.steps);
     EXPECT_EQ(result.summary.completed, 2) << to_string(c.backend);
     EXPECT_EQ(result.summary.output_tokens, 2 * c.tokens) << to_string(c.backend);
+    // Vectors have vLLM's keys of a pooling task.
+    const Json document = to_json(result, true);
+    const bool is_vectors = c.backend == Backend::kOpenaiEmbeddings;
+    EXPECT_EQ(document.contains("total_input_sequences"), is_vectors);
+    EXPECT_EQ(document.contains("input_sequence_throughput"), is_vectors);
+    EXPECT_EQ(document.contains("mean_e2el_ms"), is_vectors);
+    EXPECT_NE(document.contains("ttfts"), is_vectors);
+    EXPECT_NE(document.contains("mean_ttft_ms"), is_vectors);
   }
 }
 
