@@ -231,6 +231,7 @@ Summary summary_of(const Options& options, std::vector<RequestRecord>& records, 
   facts.cpu_s = observed.cpu_s;
   facts.requested_rate = options.request_rate;
   facts.goals = options.goodput;
+  facts.max_concurrency = options.max_concurrency.value_or(0);
   facts.stall_threshold_ms = options.stall_threshold_ms;
   facts.loop_lag_ms = std::move(observed.loop_lag_ms);
   facts.client_lag_ms = std::move(observed.client_lag_ms);

@@ -109,6 +109,9 @@ struct Options {
   std::string server_metrics = "auto";  // auto, off, or the URL of a /metrics page
   std::optional<std::int64_t> server_pid;
   bool gpu_monitor = false;
+
+  std::string label;                                          // begins the file's name; empty: the backend
+  std::vector<std::pair<std::string, std::string>> metadata;  // written into the result
 };
 
 struct Progress {
@@ -139,8 +142,8 @@ Result<RunResult> run(const Options& options, const ProgressSink& progress);
 /// figures are in its member "plimsoll". Undefined figures are null.
 Json to_json(const RunResult& result, bool detailed);
 
-/// The block that vLLM prints, 50 wide, and below it what it would not say: failures by kind, a client that
-/// was too slow, counts that are no exact counts.
+/// The block that vLLM prints, 50 wide; below it a block of our own in the same columns, and what makes the
+/// figures doubtful: failures by kind, a client that was too slow, counts that are no exact counts.
 std::string to_report(const RunResult& result);
 
 /// One JSON line per request: schedule, stamps, chunks, outcome.

@@ -61,12 +61,13 @@ Result<std::vector<Goal>> parse_goals(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     const std::size_t colon = word.find(':');
     const auto metric = metric_from(std::string_view(word).substr(0, colon));
-    const bool is_known = metric == Metric::kTtft || metric == Metric::kTpot || metric == Metric::kE2el;
+    const bool is_known = metric == Metric::kTtft || metric == Metric::kTpot || metric == Metric::kItl ||
+                          metric == Metric::kE2el;
     const std::string limit = colon == word.npos ? "" : word.substr(colon + 1);
     const double limit_ms = parse_double(limit).value_or(-1);
     if (!is_known || limit_ms < 0)
       return fail(ErrorCode::kUsage, "\"" + word + "\" is no goal", "--goodput",
-                  "write ttft:500 tpot:50 e2el:3000, in milliseconds");
+                  "write ttft:500 tpot:50 itl:100 e2el:3000, in milliseconds");
     goals.push_back({*metric, limit_ms});
   }
   return goals;
@@ -106,25 +107,6 @@ Status apply(const TextFlags& flags, Options& options) {
   PLIMSOLL_TRY(options.goodput, parse_goals(flags.goodput));
   PLIMSOLL_TRY(options.headers, parse_headers(flags.headers));
   return {};
-}
-
-Result<std::vector<std::int64_t>> sweep_steps(const std::string& text) {
-  std::vector<std::int64_t> steps;
-  if (text.empty()) return steps;
-  constexpr std::string_view kKey = "concurrency=";
-  const auto refuse = [&] {
-    return fail(ErrorCode::kUsage, "\"" + text + "\" is no sweep", "--sweep",
-                "write concurrency=1,2,4,8,16,32");
-  };
-  if (!text.starts_with(kKey)) return refuse();
-  for (const std::string& part : split(std::string_view(text).substr(kKey.size()), ',')) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size() || value < 1) return refuse();
-    steps.push_back(value);
-  }
-  if (steps.empty()) return refuse();
-  return steps;
 }
 
 }  // namespace plimsoll::bench

@@ -21,7 +21,6 @@ struct TextFlags {
   std::string percentiles = "99";
   std::vector<std::string> goodput;  // ttft:500
   std::vector<std::string> headers;  // NAME=VALUE or "NAME: VALUE"
-  std::string sweep;                 // concurrency=1,2,4
 };
 
 /// Errors: kUsage naming the flag; the value of a header is never in the message.
@@ -31,8 +30,5 @@ Status apply(const TextFlags& flags, Options& options);
 Result<http::Headers> parse_headers(const std::vector<std::string>& words);
 /// OPENAI_API_KEY as a bearer token, unless there is a header for it already.
 void add_key_from_environment(http::Headers& headers);
-
-/// The concurrencies of --sweep; empty when there is none. Errors: kUsage.
-Result<std::vector<std::int64_t>> sweep_steps(const std::string& text);
 
 }  // namespace plimsoll::bench

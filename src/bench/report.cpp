@@ -6,12 +6,12 @@
 #include <cmath>
 
 #include "bench/bench.h"
+#include "bench/own_block.h"
 
 namespace plimsoll::bench {
 namespace {
 
 using report::FigureBlock;
-using report::two_decimals;
 
 void add_counts(FigureBlock& block, const RunResult& result) {
   const Options& o = result.options;
@@ -42,30 +42,6 @@ void add_metric(FigureBlock& block, const MetricRow& row, const Samples& samples
     block.row(fmt::format("P{} {} (ms):", percentile_name(p), row.label), samples.at(p));
 }
 
-/// One line for each thing that a reader of the block must know to believe it.
-std::string notes(const Summary& s) {
-  std::string out;
-  for (const ErrorCount& error : s.errors) {
-    const std::string status = error.status == 0 ? "" : fmt::format(" (HTTP {})", error.status);
-    std::string body = error.first_body.substr(0, error.first_body.find('\n')).substr(0, 160);
-    out += fmt::format("{} failed: {}{}: {}\n", error.count, to_string(error.kind), status, body);
-  }
-  if (s.client_limited)
-    out += fmt::format(
-        "The client was the limit: it used {:.0f} % of a core, sends were {} ms late and its loop {} ms "
-        "(p99). "
-        "The figures above are not the server's.\n",
-        100 * s.client_cpu_share, two_decimals(s.send_lag_ms.at(99)), two_decimals(s.loop_lag_ms.at(99)));
-  if (is_below_rate(s))
-    out += fmt::format("Asked for {:.2f} requests/s, sent {:.2f}: see --max-concurrency and send lag.\n",
-                       s.requested_rate, *s.achieved_rate);
-  if (s.completed > 0 && s.count_source == CountSource::kChunks)
-    out += "The server sent no usage: tokens are counted as chunks; give --tokenizer to count them.\n";
-  if (s.completed > 0 && s.count_source == CountSource::kTokenizer)
-    out += "The server sent no usage: tokens are counted by tokenizing the text again.\n";
-  return out;
-}
-
 }  // namespace
 
 std::string to_report(const RunResult& result) {
@@ -77,7 +53,9 @@ std::string to_report(const RunResult& result) {
   for (const MetricRow& row : metric_table())
     if (selected.has(row.metric)) add_metric(block, row, result.summary.of(row.metric), selected.percentiles);
   block.rule("", '=');
-  return block.text() + notes(result.summary);
+  std::string text = block.text() + own_block(result);
+  for (const std::string& remark : remarks(result.summary)) text += remark + "\n";
+  return text;
 }
 
 }  // namespace plimsoll::bench

@@ -46,6 +46,14 @@ Json endpoints_json(const RunResult& result) {
   return endpoints;
 }
 
+Json steady_json(const Summary& s) {
+  if (!s.steady) return {};
+  return Json::object({{"from_s", s.steady->from_s},
+                       {"to_s", s.steady->to_s},
+                       {"request_throughput", s.steady->request_rate},
+                       {"output_throughput", s.steady->output_rate}});
+}
+
 Json own_figures(const RunResult& result) {
   const Summary& s = result.summary;
   Json own = Json::object();
@@ -56,6 +64,7 @@ Json own_figures(const RunResult& result) {
   own.set("output_tokens_exact", s.output_tokens);
   own.set("ttft_ms", spread(s.of(Metric::kTtft)));
   own.set("ttft_answer_ms", spread(s.ttft_answer_ms));
+  own.set("ttft_from_schedule_ms", spread(s.ttft_from_schedule_ms));
   own.set("itl_ms", spread(s.token_gap_ms));
   own.set("chunk_gap_ms", spread(s.of(Metric::kItl)));
   own.set("tpot_ms", spread(s.of(Metric::kTpot)));
@@ -80,6 +89,7 @@ Json own_figures(const RunResult& result) {
   own.set(
       "live_tokens",
       Json::object({{"mean", s.live_tokens_mean}, {"p99", s.live_tokens_p99}, {"peak", s.live_tokens_peak}}));
+  own.set("steady_window", steady_json(s));
   own.set("cached_prompt_tokens", s.cached_prompt_tokens);
   own.set("memory_used_bytes", memory_used_json(result.server));
   own.set("endpoints", endpoints_json(result));
@@ -155,7 +165,7 @@ Json to_json(const RunResult& result, bool detailed) {
                            {"date", result.date},
                            {"endpoint_type", to_string(o.backend)},
                            {"backend", to_string(o.backend)},
-                           {"label", nullptr},
+                           {"label", o.label.empty() ? Json() : Json(o.label)},
                            {"model_id", o.model},
                            {"tokenizer_id", o.tokenizer_name.empty() ? Json() : Json(o.tokenizer_name)},
                            {"num_prompts", o.num_prompts},
@@ -179,6 +189,9 @@ Json to_json(const RunResult& result, bool detailed) {
   add_statistics(out, result);
   if (is_pooling(o.backend)) to_pooling_keys(out, s);
   out.set("plimsoll", own_figures(result));
+  // What the run itself says wins.
+  for (const auto& [key, value] : o.metadata)
+    if (!out.contains(key)) out.set(key, value);
   return out;
 }
 
@@ -214,7 +227,7 @@ std::string to_request_log(const RunResult& result) {
 
 std::string default_file_name(const RunResult& result) {
   const Options& o = result.options;
-  std::string name(to_string(o.backend));
+  std::string name = o.label.empty() ? std::string(to_string(o.backend)) : o.label;
   name += "-" + (std::isinf(o.request_rate) ? "inf" : format_double(o.request_rate)) + "qps";
   if (o.max_concurrency) name += "-concurrency" + std::to_string(*o.max_concurrency);
   std::string model = o.model.substr(o.model.find_last_of('/') + 1);

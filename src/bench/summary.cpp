@@ -19,6 +19,7 @@ struct LatencyValues {
   std::array<std::vector<double>, kNumMetrics> by_metric;
   std::vector<Repeated> token_gaps;
   std::vector<double> answers;
+  std::vector<double> from_schedule;
   std::vector<double> headers;
   std::vector<double>& of(Metric metric) { return by_metric[static_cast<std::size_t>(metric)]; }
 };
@@ -29,6 +30,8 @@ void collect(const RequestRecord& record, LatencyValues& values) {
   };
   add(values.of(Metric::kTtft), ttft_ms(record));
   add(values.of(Metric::kTpot), tpot_ms(record));
+  if (const auto first = ttft_ms(record))
+    values.from_schedule.push_back(*first + (record.sent_s - record.scheduled_s) * 1e3);
   const double total = e2el_ms(record);
   const double queued = (record.sent_s - record.scheduled_s) * 1e3;
   values.of(Metric::kE2el).push_back(total);
@@ -53,11 +56,12 @@ bool is_good(const RequestRecord& record, const std::vector<Goal>& goals) {
       case Metric::kE2el:
         return e2el_ms(record) <= goal.limit_ms;
       case Metric::kItl:
+        return Samples(token_gaps_ms(record)).at(99).value_or(0) <= goal.limit_ms;
       case Metric::kClientQueueTime:
       case Metric::kE2elIncludingClientQueue:
         break;
     }
-    check_failed("goal.metric", __FILE__, __LINE__, "a goal is of ttft, tpot or e2el");
+    check_failed("goal.metric", __FILE__, __LINE__, "a goal is of ttft, tpot, itl or e2el");
   });
 }
 
@@ -71,30 +75,18 @@ void count_error(std::vector<ErrorCount>& errors, const RequestRecord& record) {
   errors.push_back({record.error, record.status, 1, record.error_text});
 }
 
-/// Tokens that live in the server's cache at once: prompt from the first token on, each token from its chunk,
-/// until the reply's end. Mean and p99 are over time, not over requests.
+/// Mean and p99 are over time, not over requests.
 void find_live_tokens(const std::vector<RequestRecord>& records, Summary& summary) {
-  std::vector<std::pair<double, std::int64_t>> steps;
-  for (const RequestRecord& record : records) {
-    if (!record.is_success() || !record.first_token_s) continue;
-    std::int64_t held = record.prompt_tokens;
-    steps.emplace_back(*record.first_token_s, record.prompt_tokens);
-    for (const Chunk& chunk : record.chunks) {
-      steps.emplace_back(chunk.at_s, chunk.tokens);
-      held += chunk.tokens;
-    }
-    steps.emplace_back(record.done_s, -held);
-  }
-  std::sort(steps.begin(), steps.end());
+  const std::vector<Change> steps = live_token_changes(records);
   std::vector<std::pair<std::int64_t, double>> levels;  // tokens, seconds at that level
   std::int64_t now = 0;
   double area = 0;
   double span = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    now += steps[i].second;
+    now += steps[i].by;
     summary.live_tokens_peak = std::max(summary.live_tokens_peak, now);
     if (i + 1 == steps.size()) break;
-    const double seconds = steps[i + 1].first - steps[i].first;
+    const double seconds = steps[i + 1].at_s - steps[i].at_s;
     levels.emplace_back(now, seconds);
     area += static_cast<double>(now) * seconds;
     span += seconds;
@@ -254,7 +246,8 @@ Summary summarize(const std::vector<RequestRecord>& records, const RunFacts& fac
     ++summary.completed;
     summary.input_tokens += record.prompt_tokens;
     summary.output_tokens += record.output_tokens;
-    summary.cached_prompt_tokens += record.cached_prompt_tokens.value_or(0);
+    if (record.cached_prompt_tokens)
+      summary.cached_prompt_tokens = summary.cached_prompt_tokens.value_or(0) + *record.cached_prompt_tokens;
     summary.count_source = std::max(summary.count_source, record.count_source);
     if (is_good(record, facts.goals)) ++summary.good;
     collect(record, values);
@@ -267,6 +260,7 @@ Summary summarize(const std::vector<RequestRecord>& records, const RunFacts& fac
     summary.latency_ms[i] = Samples(std::move(values.by_metric[i]));
   summary.token_gap_ms = Samples(std::move(values.token_gaps));
   summary.ttft_answer_ms = Samples(std::move(values.answers));
+  summary.ttft_from_schedule_ms = Samples(values.from_schedule);
   summary.headers_ms = Samples(std::move(values.headers));
   if (facts.duration_s > 0) {
     const auto per_second = [&](std::int64_t n) { return static_cast<double>(n) / facts.duration_s; };
@@ -279,6 +273,7 @@ Summary summarize(const std::vector<RequestRecord>& records, const RunFacts& fac
   find_live_tokens(records, summary);
   find_endpoints(records, summary);
   find_load(records, facts, summary);
+  summary.steady = steady_window(records, facts.max_concurrency);
   return summary;
 }
 

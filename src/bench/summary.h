@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/over_time.h"
 #include "bench/record.h"
 #include "bench/statistics.h"
 
@@ -35,7 +36,8 @@ struct MetricSelection {
 /// "p99", "p99.9" without the p: as vLLM spells percentiles.
 std::string percentile_name(double p);
 
-/// A request is good when its `metric` (ttft, tpot, e2el) is at most `limit_ms`.
+/// A request is good when its `metric` (ttft, tpot, e2el; itl: the 99th percentile of its own token gaps) is
+/// at most `limit_ms`.
 struct Goal {
   Metric metric = Metric::kTtft;
   double limit_ms = 0;
@@ -48,7 +50,8 @@ struct RunFacts {
   double requested_rate = 0;
   std::vector<Goal> goals;
   double stall_threshold_ms = 100;
-  Samples loop_lag_ms;    // how late the loop woke when it had asked to
+  std::int64_t max_concurrency = 0;  // 0: no limit
+  Samples loop_lag_ms;               // how late the loop woke when it had asked to
   Samples client_lag_ms;  // from the kernel's stamp of a read to the client's; empty where it gives none
   std::int64_t late_chunks = 0;
 };
@@ -88,6 +91,7 @@ struct Summary {
   std::array<Samples, kNumMetrics> latency_ms;
   Samples token_gap_ms;    // per token: a chunk of 4 after 40 ms counts 10 four times
   Samples ttft_answer_ms;  // first content token
+  Samples ttft_from_schedule_ms;
   Samples headers_ms;
   Samples send_lag_ms;  // sent minus eligible
   Samples loop_lag_ms;
@@ -100,10 +104,11 @@ struct Summary {
   std::vector<ErrorCount> errors;
   std::vector<EndpointSummary> endpoints;  // by RequestRecord::target
   CountSource count_source = CountSource::kUsage;
+  std::optional<SteadyWindow> steady;  // of runs with a concurrency limit
   std::optional<double> live_tokens_mean;
   std::optional<double> live_tokens_p99;
   std::int64_t live_tokens_peak = 0;
-  std::int64_t cached_prompt_tokens = 0;
+  std::optional<std::int64_t> cached_prompt_tokens;  // nothing: the server never said
 
   double requested_rate = 0;  // infinity: all at once
   std::optional<double> achieved_rate;

@@ -102,16 +102,16 @@ std::string to_svg(const Chart& chart) {
   const Frame frame{chart.title, chart.x_label, chart.y_label, kChartHeight};
   const Scale x(ranges->low_x, ranges->high_x, kLeft, kWidth - kRight, chart.has_log_x);
   const Scale y(ranges->low_y, ranges->high_y, kChartHeight - kBottom, kTop, false);
-  std::vector<std::string> names;
+  std::vector<Key> legend;
   std::string lines;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    names.push_back(all[i].name);
+    legend.push_back({all[i].name, i % kColours});
     if (all[i].points.empty()) continue;
     lines +=
         fmt::format("<path class=\"l{}\" d=\"{}\"/>\n", i % kColours, line_of(all[i], x, y, chart.is_step));
     if (chart.has_dots) lines += dots_of(all[i], i % kColours, x, y);
   }
-  return figure(frame, grid(frame, x, &y) + lines, names);
+  return figure(frame, grid(frame, x, &y) + lines, legend);
 }
 
 }  // namespace plimsoll::report

@@ -39,10 +39,15 @@ struct Stretch {
   double to = 0;
   std::size_t kind = 0;
 };
+/// A line of a legend.
+struct Key {
+  std::string name;
+  std::size_t colour = 0;  // 0..7, as the style sheet numbers them
+};
 struct Timeline {
   std::string title;
   std::string x_label;
-  std::vector<std::string> kinds;          // in the order of the legend
+  std::vector<Key> kinds;                  // in the order of the legend
   std::vector<std::vector<Stretch>> rows;  // from the top
 };
 /// Beyond 400 rows every n-th is shown, and the title says so.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
-#include "report/chart.h"
 
 namespace plimsoll::report {
 namespace {
@@ -19,11 +18,12 @@ std::string line(double x1, double y1, double x2, double y2) {
                      pixels(y2));
 }
 
-std::string legend(const std::vector<std::string>& names) {
-  if (names.size() < 2) return {};
+std::string list_of(const std::vector<Key>& legend) {
+  if (legend.size() < 2) return {};
   std::string out = "<ul class=\"legend\">";
-  for (std::size_t i = 0; i < names.size(); ++i)
-    out += fmt::format("<li><span class=\"b{}\"></span>{}</li>", i % kColours, escaped_markup(names[i]));
+  for (const Key& key : legend)
+    out += fmt::format("<li><span class=\"b{}\"></span>{}</li>", key.colour % kColours,
+                       escaped_markup(key.name));
   return out + "</ul>\n";
 }
 
@@ -85,13 +85,13 @@ std::string grid(const Frame& frame, const Scale& x, const Scale* y) {
   return out;
 }
 
-std::string figure(const Frame& frame, const std::string& drawing, const std::vector<std::string>& names) {
+std::string figure(const Frame& frame, const std::string& drawing, const std::vector<Key>& legend) {
   const std::string title = escaped_markup(frame.title);
   return fmt::format(
       "<figure><figcaption>{}</figcaption>\n{}<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} "
       "{}\" "
       "role=\"img\" aria-label=\"{}\">\n{}</svg></figure>\n",
-      title, legend(names), pixels(kWidth), pixels(frame.height), title, drawing);
+      title, list_of(legend), pixels(kWidth), pixels(frame.height), title, drawing);
 }
 
 std::string empty_figure(const std::string& title) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/chart.h"
 #include "report/scale.h"
 
 namespace plimsoll::report {
@@ -27,8 +28,8 @@ struct Frame {
 
 /// Grid lines and their figures; `y` may be null.
 std::string grid(const Frame& frame, const Scale& x, const Scale* y);
-/// The whole <figure>: caption, drawing, and a legend of `names` when there is more than one.
-std::string figure(const Frame& frame, const std::string& drawing, const std::vector<std::string>& names);
+/// The whole <figure>: caption, drawing, and a legend when there is more than one key.
+std::string figure(const Frame& frame, const std::string& drawing, const std::vector<Key>& legend);
 /// A figure that says it has no data.
 std::string empty_figure(const std::string& title);
 

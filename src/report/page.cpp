@@ -10,7 +10,7 @@ std::string_view page_style() {
 @media(prefers-color-scheme:dark){:root{--back:#0f1317;--text:#e6edf3;--soft:#9aa5b1;--line:#2f3740;--box:#171c22;
 --bad:#ff8a80;--c0:#6cb2ff;--c1:#ff9a5c;--c2:#6fd684;--c3:#b79cff;--c4:#ff8fb3;--c5:#5cd3e6;--c6:#e6b84d;--c7:#aeb6bf}}
 *{box-sizing:border-box}
-body{margin:0 auto;padding:16px;max-width:1400px;background:var(--back);color:var(--text);
+body{margin:0 auto;padding:16px;max-width:1120px;background:var(--back);color:var(--text);
 font:15px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 h1{font-size:1.35rem;margin:.2em 0}h2{font-size:1.1rem;margin:1.4em 0 .5em}p{margin:.4em 0}
 .soft{color:var(--soft)}.bad{color:var(--bad)}

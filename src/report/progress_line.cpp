@@ -8,7 +8,7 @@
 
 namespace plimsoll::report {
 namespace {
-constexpr std::chrono::milliseconds kTerminalPause{100};
+constexpr std::chrono::milliseconds kTerminalPause{250};
 constexpr std::chrono::seconds kLogPause{5};
 }  // namespace
 
@@ -18,10 +18,14 @@ ProgressLine::~ProgressLine() {
   if (has_open_line_) std::cerr << "\n";
 }
 
+bool ProgressLine::is_due() const {
+  return !is_quiet_ && std::chrono::steady_clock::now() >= next_;
+}
+
 void ProgressLine::show(std::string_view text, bool is_last) {
-  const auto now = std::chrono::steady_clock::now();
-  if (is_quiet_ || (now < next_ && !is_last)) return;
-  next_ = now + (is_terminal_ ? std::chrono::steady_clock::duration(kTerminalPause) : kLogPause);
+  if (is_quiet_ || (!is_last && !is_due())) return;
+  next_ = std::chrono::steady_clock::now() +
+          (is_terminal_ ? std::chrono::steady_clock::duration(kTerminalPause) : kLogPause);
   // "\033[K" clears what a longer text left behind.
   if (is_terminal_)
     std::cerr << "\r" << printable(text) << "\033[K" << (is_last ? "\n" : "") << std::flush;

@@ -50,6 +50,8 @@ class ProgressLine {
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
+  /// True when show() would show: a text that costs something is then worth making.
+  bool is_due() const;
   /// Shows `text` if it is time to; always when `is_last`.
   void show(std::string_view text, bool is_last = false);
 

@@ -65,7 +65,7 @@ std::string to_svg(const Timeline& timeline) {
     for (const Stretch& stretch : row) {
       const double from = x.place(stretch.from);
       bars += fmt::format("<rect class=\"f{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
-                          stretch.kind % kColours, pixels(from), pixels(y),
+                          timeline.kinds[stretch.kind].colour % kColours, pixels(from), pixels(y),
                           pixels(std::max(0.3, x.place(stretch.to) - from)), pixels(row_height * 0.85));
     }
     y += row_height;

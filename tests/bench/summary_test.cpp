@@ -112,6 +112,27 @@ TEST(Summary, CountsGoodRequestsStallsAndPeaks) {
   EXPECT_EQ(s.live_tokens_peak, 15);  // 10 of the prompt and 5: each ends before the next has a token
 }
 
+TEST(Summary, AnItlGoalIsTheRequestsOwn99thPercentile) {
+  RequestRecord r;
+  r.first_token_s = 0.0;
+  r.chunks.push_back({0, 1, 1, false});
+  double at = 0;
+  for (int i = 0; i < 100; ++i) r.chunks.push_back({at += i == 50 ? 0.5 : 0.01, 1, 1, false});
+  r.last_token_s = r.done_s = at;
+  r.output_tokens = 101;
+  RunFacts facts;
+  facts.duration_s = 1;
+  // 99 gaps of 10 ms and one of 500: rank 98.01 lies 1 % of the way to the largest.
+  facts.goals = {{Metric::kItl, 15}};
+  EXPECT_EQ(summarize({r}, facts).good, 1);
+  facts.goals = {{Metric::kItl, 14.8}};
+  EXPECT_EQ(summarize({r}, facts).good, 0);
+  // One token has no gap to be late.
+  r.chunks.resize(1);
+  r.output_tokens = 1;
+  EXPECT_EQ(summarize({r}, facts).good, 1);
+}
+
 TEST(Summary, TheClientIsBlamedOnlyWhenItWasBusy) {
   std::vector<RequestRecord> records;
   for (int i = 0; i < 100; ++i) {

@@ -42,7 +42,9 @@ FACES = {
     "http": {"client.h", "event_stream.h", "timed_server.h"},  # the load client keeps its own clock on every chunk
     "kernels": {"elementwise.h", "to_blocks.h"},
     "schedule": {"cache_group.h"},  # how many blocks a kind of cache needs
-    "bench": {"backend.h", "flags.h", "limits.h", "selftest.h", "top.h"},  # one table of names for flags and report
+    # One table of names for flags and report; what several runs amount to.
+    "bench": {"backend.h", "compare.h", "flags.h", "limits.h", "page.h", "progress.h", "selftest.h", "sweep.h", "top.h"},
+    "report": {"chart.h"},  # SVG, for those who make pages
     "text": {
         "chat.h", "prompt_guard.h",  # what a server adds to a bare template
         "token_lines.h", "template_renderer.h",  # one line's work

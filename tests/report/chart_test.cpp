@@ -139,7 +139,7 @@ TEST(Chart, IsBoundedAndKeepsExtremes) {
 }
 
 TEST(Timeline, HasARowForEachRequestAndAtMost400) {
-  Timeline timeline{"T", "s", {"queued", "decoding"}, {}};
+  Timeline timeline{"T", "s", {{"queued", 7}, {"decoding", 1}}, {}};
   timeline.rows = {{{0, 1, 0}, {1, 4, 1}}, {{2, 3, 1}, {kNan, 3, 1}, {3, 2, 1}, {0, 1, 7}}, {}};
   const std::string svg = to_svg(timeline);
   expect_well_formed(svg);
