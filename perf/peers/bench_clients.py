@@ -9,7 +9,7 @@ versions from tools/packages.txt), and lets the clients take turns, round after 
 each number of streams, each run with a server of its own. Prints a table in Markdown; progress goes to stderr.
 TTFT 50 ms, ITL 10 ms (100 ms from 1,000 streams on), 100 tokens, one to a chunk.
 
-Error of TTFT: what the client says less what the server logged (first chunk sent - request read). Mean and p99 of the errors of
+Error of TTFT: what the client says less what the server logged (first chunk sent - request received). Mean and p99 of the errors of
 single requests where the client's file tells requests apart by their text; else the difference of means and of p99s, marked "~".
 Error of ITL: p99 of the distance between the client's gap and the server's, single gaps likewise; else the difference of p99s.
 CPU: user and system time of the client and of all processes it waited for, long run less short run, over the tokens between

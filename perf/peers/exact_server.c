@@ -11,11 +11,13 @@
 // buffer has to hold a reply, or the reply is given up and logged as failed.
 //
 // On SIGTERM the log is written: a JSON line per request, {"request", "arrival", "failed", "tokens": per full chunk, "due": [],
-// "sent": []} with CLOCK_MONOTONIC in nanoseconds, "arrival" taken after the read that completed the request, "sent" right after
-// the send() of each chunk of tokens; at last a line {"requests", "late_us": {"mean", "p99", "max"}, "peak", "cpu_us"}.
+// "sent": []} with CLOCK_MONOTONIC in nanoseconds, "arrival" when the kernel received the last of the request (SO_TIMESTAMPING;
+// the read that completed it where there is no stamp), "sent" right before the send() of each chunk of tokens, so that a server
+// that loses the processor behind either is not charged to its client; at last a line {"requests", "late_us": {"mean", "p99", "max"}, "peak", "cpu_us"}.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/net_tstamp.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -45,6 +47,7 @@ struct Connection {
   char *input;
   size_t have;
   int64_t request, due;  // the request under way or -1
+  int64_t arrival;       // of what was read last
 };
 
 static double ttft_ms = 50, itl_ms = 10;
@@ -188,8 +191,9 @@ static void send_chunk(void) {
     size = add_choice(bytes, sizeof bytes, request, connection->request, role_delta, "null");
   write_text(text, sizeof text, request, connection->request, first, count);
   size += add_choice(bytes + size, sizeof bytes - size, request, connection->request, text, last ? "\"length\"" : "null");
+  int64_t sent = now();
   if (!send_all(descriptor, bytes, size)) return;
-  request->sent[request->sent_chunks++] = now();
+  request->sent[request->sent_chunks++] = sent;
   if (!last) {
     connection->due = due_of(request, request->sent_chunks);
     sink(0);
@@ -262,7 +266,7 @@ static int answer_get(int descriptor) {
 static int begin_input(int descriptor) {
   struct Connection *connection = &connections[descriptor];
   while (connection->request < 0 && connection->have > 0) {
-    int64_t arrival = now();
+    int64_t arrival = connection->arrival;
     connection->input[connection->have] = 0;
     char *end = strstr(connection->input, "\r\n\r\n");
     if (!end) return 1;
@@ -285,14 +289,30 @@ static int begin_input(int descriptor) {
   return 1;
 }
 
+// When the kernel received what was just read.
+static int64_t arrival_of(struct msghdr *message) {
+  struct timespec wall, stamp;
+  for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SO_TIMESTAMPING) continue;
+    memcpy(&stamp, CMSG_DATA(part), sizeof stamp);
+    clock_gettime(CLOCK_REALTIME, &wall);
+    return now() - ((wall.tv_sec - stamp.tv_sec) * NANOSECONDS + wall.tv_nsec - stamp.tv_nsec);
+  }
+  return now();
+}
+
 static void read_input(int descriptor) {
   struct Connection *connection = &connections[descriptor];
-  ssize_t count = recv(descriptor, connection->input + connection->have, INPUT_BYTES - connection->have, 0);
+  char control[256];
+  struct iovec bytes = {connection->input + connection->have, INPUT_BYTES - connection->have};
+  struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+  ssize_t count = recvmsg(descriptor, &message, 0);
   if (count < 0 && errno == EAGAIN) return;
   if (count <= 0) {
     close_connection(descriptor);
     return;
   }
+  connection->arrival = arrival_of(&message);
   connection->have += (size_t)count;
   begin_input(descriptor);
 }
@@ -305,7 +325,8 @@ static void accept_all(int listener) {
       close(descriptor);
       continue;
     }
-    int on = 1, bytes = 1 << 20;
+    int on = 1, bytes = 1 << 20, stamps = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+    setsockopt(descriptor, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof stamps);
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     connections[descriptor] = (struct Connection){.input = malloc(INPUT_BYTES + 1), .request = -1};

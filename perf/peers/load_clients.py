@@ -6,6 +6,7 @@ A client has `command(load, folder)`, a list of words, and `read(load, folder)`,
 import dataclasses
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -157,4 +158,32 @@ class Guidellm(Client):
         return reported
 
 
-CLIENTS = {"plimsoll": Plimsoll, "c": EpollClient, "vllm": VllmBench, "guidellm": Guidellm}
+class Aiperf(Client):
+    """Its file holds TTFT and gaps of each request, but not the text: requests cannot be matched. It wants a tokenizer to make
+    prompts with; the replies are counted by the server's usage."""
+    name = "aiperf"
+    packages = ("aiperf",)
+
+    def __init__(self, program=None, packages=None):
+        super().__init__(program, packages)
+        del self.environment["HF_HUB_OFFLINE"]  # with it, it takes a folder's path for a name on the hub
+
+    def command(self, load, folder):
+        tokenizer = folder / "tokenizer"
+        shutil.copytree(HERE.parents[1] / "data/cases/long_runs", tokenizer)
+        (tokenizer / "config.json").write_text('{"model_type": "gpt2"}')
+        return [sys.executable, "-m", "aiperf", "profile", "--model", "exact", "--url", load.url, "--endpoint-type", "completions",
+                "--streaming", "--concurrency", str(load.streams), "--request-count", str(load.requests), "--isl", "8", "--osl",
+                str(load.tokens), "--tokenizer", str(tokenizer), "--use-server-token-count", "--ui", "none", "--no-gpu-telemetry",
+                "--no-server-metrics", "--artifact-dir", str(folder / "out")]
+
+    def read(self, load, folder):
+        records = [one["metrics"] for one in json_lines(folder / "out/profile_export.jsonl") if not one.get("error")]
+        rows = {-1 - i: (one["time_to_first_token"]["value"], one["inter_chunk_latency"]["value"])
+                for i, one in enumerate(records)}
+        reported = from_rows(rows, sum(int(one["output_sequence_length"]["value"]) for one in records))
+        reported.rows = {}
+        return reported
+
+
+CLIENTS = {"plimsoll": Plimsoll, "c": EpollClient, "vllm": VllmBench, "guidellm": Guidellm, "aiperf": Aiperf}
