@@ -175,28 +175,45 @@ class Driver {
   void release(std::size_t shot, double at_s) {
     records_[shot].scheduled_s = records_[shot].eligible_s = at_s;
     queue_.push_back(shot);
+    if (has_slot()) ++num_eligible_;
   }
 
+  /// One more request may run beside those that do and those that will in a moment.
+  bool has_slot() const {
+    return load_.max_concurrency == 0 || standing_.running + num_eligible_ < load_.max_concurrency;
+  }
+
+  /// Sends one request, and the next when the sockets have been looked at again: when many streams end
+  /// together, the last words of some must not wait until the others' next requests are written.
   void send_queued() {
-    while (!queue_.empty() && (load_.max_concurrency == 0 || standing_.running < load_.max_concurrency)) {
-      const std::size_t shot = queue_.front();
-      queue_.pop_front();
-      ++standing_.running;
-      const std::size_t target = load_.shots[shot].target;
-      http::Call call{"POST",        load_.targets[target].target,
-                      load_.headers, std::move(bodies_[shot]),
-                      load_.timeout, target};
-      if (!load_.request_id_prefix.empty())
-        call.headers.emplace_back("X-Request-Id", load_.request_id_prefix + std::to_string(shot));
-      records_[shot].sent_s = seconds(Clock::now());
-      refusal_ = client_.start(std::move(call), replies_[shot]);
-      if (!refusal_) return give_up();
-    }
+    if (is_sending_ || num_eligible_ == 0) return;
+    is_sending_ = true;
+    client_.at(Clock::now(), [this] {
+      is_sending_ = false;
+      if (num_eligible_ > 0) send_one();
+      send_queued();
+    });
+  }
+
+  void send_one() {
+    const std::size_t shot = queue_.front();
+    queue_.pop_front();
+    --num_eligible_;
+    ++standing_.running;
+    const std::size_t target = load_.shots[shot].target;
+    http::Call call{
+        "POST", load_.targets[target].target, load_.headers, std::move(bodies_[shot]), load_.timeout, target};
+    if (!load_.request_id_prefix.empty())
+      call.headers.emplace_back("X-Request-Id", load_.request_id_prefix + std::to_string(shot));
+    records_[shot].sent_s = seconds(Clock::now());
+    refusal_ = client_.start(std::move(call), replies_[shot]);
+    if (!refusal_) give_up();
   }
 
   /// All shots have the headers of the one that the client refused.
   void give_up() {
     queue_.clear();
+    num_eligible_ = 0;
     next_ = firsts_.size();
     is_given_up_ = true;
   }
@@ -221,9 +238,9 @@ class Driver {
     ++standing_.finished;
     if (!record.is_success()) ++standing_.failed;
     observed_.duration_s = std::max(observed_.duration_s, at_s);
-    // The request at the head of the queue waited for this slot.
-    if (!queue_.empty()) {
-      RequestRecord& waiting = records_[queue_.front()];
+    // The first in the queue that has no slot yet waited for this one.
+    if (std::ssize(queue_) > num_eligible_) {
+      RequestRecord& waiting = records_[queue_[static_cast<std::size_t>(num_eligible_++)]];
       waiting.eligible_s = std::max(waiting.scheduled_s, at_s);
     }
     const auto follower = followers_[static_cast<std::size_t>(record.index)];
@@ -269,11 +286,13 @@ class Driver {
   std::vector<std::string> bodies_;
   std::vector<std::optional<std::size_t>> followers_;  // by the shot they wait for
   std::vector<std::size_t> firsts_;                    // shots that wait for no other, by time
-  std::deque<std::size_t> queue_;
+  std::deque<std::size_t> queue_;  // shots whose time has come
+  std::int64_t num_eligible_ = 0;  // how many at its head have a slot
   Clock::time_point start_;
   Clock::time_point next_tell_{};
   std::size_t next_ = 0;  // of firsts_
   Standing standing_;
+  bool is_sending_ = false;  // a request will leave in the loop's next round
   bool is_given_up_ = false;
   bool is_late_read_ = false;       // the read under way
   bool has_chunk_of_read_ = false;  // it has brought a chunk
