@@ -120,6 +120,7 @@ class EpollClient final : public Client {
   Line& open(std::size_t origin);
   Line* take_idle(std::size_t origin);
   void on_ready(Line& line, std::uint32_t events);
+  void read(Line& line, bool is_ending);
   void work_off();
   void on_writable(Line& line);
   void on_reading(Line& line, const Reading& reading, std::chrono::nanoseconds to_steady);
@@ -234,13 +235,20 @@ void EpollClient::on_ready(Line& line, std::uint32_t events) {
     ready_.push_back({&line, std::nullopt});
     return;
   }
-  if ((events & ~std::uint32_t{EPOLLOUT}) != 0 && used_ + kReadBytes <= space_.size()) {
-    if (auto reading = line.connection.read(space_.data() + used_, kReadBytes)) {
-      used_ += reading->bytes.size();
-      ready_.push_back({&line, std::move(reading)});
-    }
-  }
+  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) read(line, (events & ~std::uint32_t{EPOLLIN | EPOLLOUT}) != 0);
   if ((events & EPOLLOUT) != 0) ready_.push_back({&line, std::nullopt});
+}
+
+/// `is_ending`: the peer has hung up, which shows behind its last bytes.
+void EpollClient::read(Line& line, bool is_ending) {
+  if (used_ + kReadBytes > space_.size()) return line.connection.look_again();
+  auto reading = line.connection.read(space_.data() + used_, kReadBytes);
+  if (!reading) return;
+  const std::size_t bytes = reading->bytes.size();
+  used_ += bytes;
+  // Less than asked for is all there was.
+  if (bytes == kReadBytes || (is_ending && !reading->is_end)) line.connection.look_again();
+  ready_.push_back({&line, std::move(reading)});
 }
 
 void EpollClient::work_off() {

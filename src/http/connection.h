@@ -52,6 +52,8 @@ class Connection {
   std::string_view plain(const Reading& reading);
   /// Sends; what the socket does not take is kept and follows.
   void write(std::string bytes);
+  /// What is left to read is told of in the next round.
+  void look_again() { loop_.change(socket_, watcher_, wants_write_); }
   bool is_written() const { return unsent_.size() == sent_; }
   /// Hears no more of the socket, which counts as failed.
   void drop(std::string why);

@@ -36,14 +36,14 @@ EventLoop::~EventLoop() {
 
 bool EventLoop::watch(int socket, Watcher& watcher, bool wants_write) {
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLRDHUP | (wants_write ? EPOLLOUT : 0U);
+  event.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (wants_write ? EPOLLOUT : 0U);
   event.data.ptr = &watcher;
   return ::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event) == 0;
 }
 
 void EventLoop::change(int socket, Watcher& watcher, bool wants_write) {
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLRDHUP | (wants_write ? EPOLLOUT : 0U);
+  event.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (wants_write ? EPOLLOUT : 0U);
   event.data.ptr = &watcher;
   ::epoll_ctl(epoll_, EPOLL_CTL_MOD, socket, &event);
 }

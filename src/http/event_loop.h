@@ -34,7 +34,8 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  /// Level-triggered; errors and hang-ups are always told. False when the system refuses.
+  /// Edge-triggered: a socket that was not read to its end is asked about anew with change(). Errors and
+  /// hang-ups are always told. False when the system refuses.
   bool watch(int socket, Watcher& watcher, bool wants_write);
   void change(int socket, Watcher& watcher, bool wants_write);
   void forget(int socket);

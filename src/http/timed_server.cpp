@@ -138,14 +138,13 @@ void TimedLoopback::accept_all() {
 }
 
 void TimedLoopback::read(Peer& peer) {
-  const auto reading = receive(peer.socket, space_.data(), space_.size());
-  if (!reading) return;
-  if (reading->is_end) return close(peer);
-  peer.reader.append(reading->bytes);
-  const auto step = peer.reader.advance();
-  if (step == RequestReader::Step::kRefused) return close(peer);
-  if (step != RequestReader::Step::kComplete) return;
-  begin(peer, reading->stamp(wall_to_steady()).at());
+  while (const auto reading = receive(peer.socket, space_.data(), space_.size())) {
+    if (reading->is_end) return close(peer);
+    peer.reader.append(reading->bytes);
+    const auto step = peer.reader.advance();
+    if (step == RequestReader::Step::kRefused) return close(peer);
+    if (step == RequestReader::Step::kComplete) begin(peer, reading->stamp(wall_to_steady()).at());
+  }
 }
 
 void TimedLoopback::begin(Peer& peer, Clock::time_point arrived_at) {
