@@ -235,7 +235,8 @@ void EpollClient::on_ready(Line& line, std::uint32_t events) {
     ready_.push_back({&line, std::nullopt});
     return;
   }
-  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) read(line, (events & ~std::uint32_t{EPOLLIN | EPOLLOUT}) != 0);
+  if ((events & ~std::uint32_t{EPOLLOUT}) != 0)
+    read(line, (events & ~std::uint32_t{EPOLLIN | EPOLLOUT}) != 0);
   if ((events & EPOLLOUT) != 0) ready_.push_back({&line, std::nullopt});
 }
 
