@@ -20,9 +20,9 @@ constexpr std::chrono::milliseconds kLagProbe{10};
 constexpr std::chrono::milliseconds kTellEvery{250};
 // A read that is later than this may hold chunks that came one by one.
 constexpr std::chrono::milliseconds kLateRead{1};
-// Four take some 100 us. With one, streams that began together drift apart until each chunk wakes the client
+// Eight take some 200 us. With one, streams that began together drift apart until each chunk wakes the client
 // alone, which costs more than all the rest of it.
-constexpr int kSendsPerRound = 4;
+constexpr int kSendsPerRound = 8;
 constexpr std::size_t kOpenAheadAtMost = 4096;
 constexpr std::chrono::milliseconds kOpenAheadPatience{5000};
 

@@ -149,13 +149,6 @@ void add_statistics(Json& out, const RunResult& result) {
   }
 }
 
-Json chunks_json(const RequestRecord& record) {
-  Json chunks = Json::array();
-  for (const Chunk& chunk : record.chunks)
-    chunks.push_back(Json(Json::Array{Json(chunk.at_s), Json(chunk.tokens)}));
-  return chunks;
-}
-
 }  // namespace
 
 Json to_json(const RunResult& result, bool detailed) {
@@ -192,36 +185,6 @@ Json to_json(const RunResult& result, bool detailed) {
   // What the run itself says wins.
   for (const auto& [key, value] : o.metadata)
     if (!out.contains(key)) out.set(key, value);
-  return out;
-}
-
-std::string to_request_log(const RunResult& result) {
-  std::string out;
-  for (const RequestRecord& r : result.records) {
-    Json error;
-    if (!r.is_success()) error = Json::object({{"kind", to_string(r.error)}, {"text", r.error_text}});
-    out += dump(Json::object({{"index", r.index},
-                              {"follows", r.follows < 0 ? Json() : Json(r.follows)},
-                              {"endpoint", static_cast<std::int64_t>(r.target)},
-                              {"prompt", r.prompt},
-                              {"prompt_tokens", r.prompt_tokens},
-                              {"scheduled_s", r.scheduled_s},
-                              {"queued_s", r.eligible_s},
-                              {"sent_s", r.sent_s},
-                              {"connected_s", r.connected_s},
-                              {"headers_s", r.headers_s},
-                              {"first_byte_s", r.first_byte_s},
-                              {"first_token_s", r.first_token_s},
-                              {"chunks", chunks_json(r)},
-                              {"first_answer_s", r.first_answer_s},
-                              {"last_token_s", r.last_token_s},
-                              {"done_s", r.done_s},
-                              {"output_tokens", r.output_tokens},
-                              {"status", r.status == 0 ? Json() : Json(r.status)},
-                              {"error", std::move(error)},
-                              {"text", r.text}}));
-    out += '\n';
-  }
   return out;
 }
 

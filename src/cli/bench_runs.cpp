@@ -142,7 +142,7 @@ Result<Outcome> run_step(const BenchFlags& f, const bench::Options& options, con
                          Gathered& gathered) {
   PLIMSOLL_TRY(const bench::RunResult result, run_once(f, options));
   PLIMSOLL_TRY_VOID(save(f, result, name.suffix));
-  Json document = bench::to_json(result, true);
+  Json document = bench::to_json(result, f.common.is_json());
   PLIMSOLL_TRY(const auto broken, bench::broken_limits(document, f.limits));
   for (const std::string& sentence : broken) std::cerr << "plimsoll: limit broken: " << sentence << "\n";
   const bool is_believable = result.summary.completed > 0 && !result.summary.client_limited;
