@@ -10,12 +10,18 @@
 #include "bench/clock.h"
 #include "bench/dataset.h"
 #include "bench/reply.h"
+#include "bench/secrets.h"
 #include "workload/workload.h"
 
 namespace plimsoll::bench {
 namespace {
 
 constexpr std::chrono::milliseconds kModelListTimeout{30'000};
+constexpr std::int64_t kMostRequests = 10'000'000;
+// Shapes of a gamma distribution whose gaps a double can tell from 0 and from each other.
+constexpr double kLeastBurstiness = 1e-3;
+constexpr double kMostBurstiness = 1e6;
+constexpr double kLongestSchedule_s = 366.0 * 86'400;
 constexpr std::chrono::milliseconds kReadyProbe{5'000};
 constexpr std::chrono::milliseconds kReadyPause{250};
 
@@ -37,10 +43,14 @@ Status check(const Options& options) {
   if (options.dataset_output_tokens && *options.dataset_output_tokens < 1)
     return refuse("at least one token must be asked of each reply", "--custom-output-len");
   if (!(options.request_rate > 0)) return refuse("the rate must be above 0 or inf", "--request-rate");
-  if (!(options.burstiness > 0)) return refuse("the burstiness must be above 0 or inf", "--burstiness");
+  const bool is_drawable = options.burstiness >= kLeastBurstiness && options.burstiness <= kMostBurstiness;
+  if (!is_drawable && !(std::isinf(options.burstiness) && options.burstiness > 0))
+    return refuse("the burstiness must lie between 0.001 and 1,000,000, or be inf", "--burstiness");
   if (options.num_warmups < 0) return refuse("the number of warm-ups is negative", "--num-warmups");
-  if (!checked_sum(options.num_prompts, options.num_warmups))
-    return refuse("prompts and warm-ups together are more than can be counted", "--num-warmups");
+  const auto requests = checked_sum(options.num_prompts, options.num_warmups);
+  if (!requests || *requests > kMostRequests)
+    return refuse("more than 10,000,000 requests, and what happens to each is held in memory",
+                  "--num-prompts, --num-warmups");
   if (!options.endpoint.empty() && !options.endpoint.starts_with('/'))
     return refuse("the endpoint is a path and starts with /", "--endpoint");
   return check_backend(options);
@@ -91,9 +101,12 @@ Load make_load(const Options& options, const std::vector<http::Url>& targets,
   Load load;
   load.targets = targets;
   load.format = reply_format(options.backend);
-  load.headers = {{"Content-Type", "application/json"},
-                  {"Accept", std::string(accepted_type(options.backend))}};
-  for (const auto& field : options.headers) load.headers.push_back(field);
+  load.headers = options.headers;
+  const auto add = [&load](const char* name, std::string_view value) {
+    if (http::header(load.headers, name).empty()) load.headers.emplace_back(name, value);
+  };
+  add("Content-Type", "application/json");
+  add("Accept", accepted_type(options.backend));
   std::size_t sessions = 0;
   for (const Prompt& prompt : prompts) {
     Shot shot;
@@ -221,10 +234,32 @@ Progress progress_of(const Standing& standing, std::int64_t total) {
           standing.elapsed_s};
 }
 
+/// A request that leaves in a year was not meant; and times beyond are none that a clock knows.
+Status check_schedule(const Load& load) {
+  for (std::size_t i = 0; i < load.shots.size(); ++i) {
+    const double at_s = load.shots[i].follows < 0 ? load.shots[i].at_s : load.shots[i].delay_s;
+    if (at_s >= 0 && at_s <= kLongestSchedule_s) continue;
+    return fail(ErrorCode::kUsage,
+                "request " + std::to_string(i + 1) + " would leave after more than a year, or never",
+                "--request-rate, --ramp-up-start-rps, --trace-speed, --turn-delay", "ask for a higher rate");
+  }
+  return {};
+}
+
+/// Without the server's count a turn's prompt is its own text, and what the session held before it.
+void count_prompt(std::vector<RequestRecord>& records, RequestRecord& record) {
+  if (record.usage_prompt_tokens) {
+    record.prompt_tokens = *record.usage_prompt_tokens;
+  } else if (record.follows >= 0) {
+    const RequestRecord& before = records[static_cast<std::size_t>(record.follows)];
+    record.prompt_tokens += before.prompt_tokens + before.output_tokens;
+  }
+}
+
 Summary summary_of(const Options& options, std::vector<RequestRecord>& records, Observed observed) {
   for (RequestRecord& record : records) {
     count_tokens(record, options.tokenizer.get());
-    if (record.usage_prompt_tokens) record.prompt_tokens = *record.usage_prompt_tokens;
+    count_prompt(records, record);
   }
   RunFacts facts;
   facts.duration_s = observed.duration_s;
@@ -236,6 +271,7 @@ Summary summary_of(const Options& options, std::vector<RequestRecord>& records, 
   facts.loop_lag_ms = std::move(observed.loop_lag_ms);
   facts.client_lag_ms = std::move(observed.client_lag_ms);
   facts.late_chunks = observed.late_chunks;
+  facts.has_tokenizer = options.tokenizer != nullptr;
   return summarize(records, facts);
 }
 
@@ -265,6 +301,7 @@ Result<RunResult> run(const Options& given, const ProgressSink& progress) {
   const std::vector<double> times = workload::arrival_times(
       {num_sessions, options.request_rate, options.burstiness, options.seed, options.ramp});
   const Load load = make_load(options, targets, prompts, times);
+  PLIMSOLL_TRY_VOID(check_schedule(load));
   const auto on_standing = [&](const Standing& standing) {
     if (progress) progress(progress_of(standing, std::ssize(result.records)));
   };
@@ -275,6 +312,7 @@ Result<RunResult> run(const Options& given, const ProgressSink& progress) {
   PLIMSOLL_TRY(Observed observed, send(options, load, result.records, on_start, on_standing));
   if (monitor) result.server = monitor->stop();
   PLIMSOLL_TRY_VOID(check_reached(result.records, join_url(options.base_urls.front(), options.endpoint)));
+  hide_secrets(options.headers, result.records);
   result.summary = summary_of(options, result.records, std::move(observed));
   return result;
 }

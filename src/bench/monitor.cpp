@@ -31,11 +31,24 @@ struct Spread {
   }
 };
 
+/// The keys in the run's headers are for the run's servers, not for whoever has their metrics.
+bool is_among(const std::string& url, const std::vector<std::string>& bases) {
+  const auto asked = http::parse_url(url);
+  return asked && std::any_of(bases.begin(), bases.end(), [&](const std::string& base) {
+           const auto known = http::parse_url(base);
+           return known && known->host == asked->host && known->port == asked->port &&
+                  known->is_tls == asked->is_tls;
+         });
+}
+
 class ThreadedMonitor final : public Monitor {
  public:
   ThreadedMonitor(MonitorOptions options, TimePoint origin) : options_(std::move(options)), origin_(origin) {
     if (options_.metrics == "off") options_.endpoints.clear();
-    if (options_.metrics != "off" && options_.metrics != "auto") options_.endpoints = {options_.metrics};
+    if (options_.metrics != "off" && options_.metrics != "auto") {
+      if (!is_among(options_.metrics, options_.endpoints)) options_.headers.clear();
+      options_.endpoints = {options_.metrics};
+    }
     thread_ = std::thread([this] { watch(); });
   }
   ~ThreadedMonitor() override { end(); }

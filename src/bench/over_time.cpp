@@ -46,16 +46,18 @@ std::optional<SteadyWindow> steady_window(const std::vector<RequestRecord>& reco
   }
   const double seconds = window.to_s - window.from_s;
   if (!has_begun || seconds <= 0) return std::nullopt;
-  std::int64_t num_requests = 0;
+  double num_requests = 0;
   std::int64_t num_tokens = 0;
   const auto is_inside = [&](double at_s) { return at_s > window.from_s && at_s <= window.to_s; };
   for (const RequestRecord& record : records) {
     if (!record.is_success()) continue;
-    if (is_inside(record.done_s)) ++num_requests;
+    // The part of each request that lies inside: with few rounds the ends alone are no rate.
+    const double inside_s = std::min(record.done_s, window.to_s) - std::max(record.sent_s, window.from_s);
+    if (inside_s > 0) num_requests += inside_s / (record.done_s - record.sent_s);
     for (const Chunk& chunk : record.chunks)
       if (is_inside(chunk.at_s)) num_tokens += chunk.tokens;
   }
-  window.request_rate = static_cast<double>(num_requests) / seconds;
+  window.request_rate = num_requests / seconds;
   window.output_rate = static_cast<double>(num_tokens) / seconds;
   return window;
 }

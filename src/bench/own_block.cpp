@@ -86,12 +86,17 @@ std::vector<std::string> remarks(const Summary& s) {
         100 * s.client_cpu_share, two_decimals(s.send_lag_ms.at(99)), two_decimals(s.loop_lag_ms.at(99))));
   if (s.client_starved)
     all.push_back(fmt::format(
-        "Others held this machine's processor: sends were {} ms late and reads {} ms (p99); {} chunks came "
-        "together and have lost their own times.",
-        two_decimals(s.send_lag_ms.at(99)), two_decimals(s.client_lag_ms.at(99)), s.late_chunks));
+        "This client was late though it used {:.0f} % of a core: others held the processor, or it was given "
+        "none. Sends were {} ms late, reads {} ms, its loop {} ms (p99); {} chunks came together and have "
+        "lost "
+        "their own times.",
+        100 * s.client_cpu_share, two_decimals(s.send_lag_ms.at(99)), two_decimals(s.client_lag_ms.at(99)),
+        two_decimals(s.loop_lag_ms.at(99)), s.late_chunks));
   if (is_below_rate(s))
     all.push_back(fmt::format("Asked for {} requests/s, sent {:.2f}: see --max-concurrency and send lag.",
                               rate_text(s.requested_rate), *s.achieved_rate));
+  if (s.completed > 0 && s.input_count_source == CountSource::kChunks)
+    all.push_back("The server did not count the prompts: input tokens are estimated by words or bytes.");
   if (s.completed > 0 && s.count_source == CountSource::kChunks)
     all.push_back("The server sent no usage: tokens are counted as chunks; give --tokenizer to count them.");
   if (s.completed > 0 && s.count_source == CountSource::kTokenizer)

@@ -9,6 +9,7 @@
 
 #include "bench/own_block.h"
 #include "bench/page_charts.h"
+#include "bench/secrets.h"
 #include "report/report.h"
 
 namespace plimsoll::bench {
@@ -69,8 +70,8 @@ void Page::add(const RunResult& result, const Json& document, const std::string&
   if (loads_.empty()) {
     const Options& o = result.options;
     title_ = "plimsoll bench: " + o.model;
-    subtitle_ = fmt::format("{}{}, {}, backend {}, {} requests", o.base_urls.front(), o.endpoint, result.date,
-                            to_string(o.backend), o.num_prompts);
+    subtitle_ = fmt::format("{}{}, {}, backend {}, {} requests", o.base_urls.front(),
+                            without_query(o.endpoint), result.date, to_string(o.backend), o.num_prompts);
   }
   rows_ += row_of(name, s);
   // The first run stands open; the others open at a click.

@@ -66,9 +66,9 @@ std::string joined(std::string head, const std::vector<std::string_view>& words,
 }  // namespace
 
 Status check_total(std::optional<std::int64_t> tokens) {
-  if (tokens && *tokens <= 1'000'000'000) return {};
+  if (tokens && *tokens <= 500'000'000) return {};
   return fail(ErrorCode::kUsage,
-              "all prompts together would be more than 1,000,000,000 tokens, and they are held in memory",
+              "all prompts together would be more than 500,000,000 tokens, and they are held in memory",
               "--num-prompts, --num-warmups");
 }
 

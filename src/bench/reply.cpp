@@ -94,6 +94,10 @@ void ReplyReader::fail(ErrorKind kind, std::string_view text, double at_s) {
   set_error(kind, text);
 }
 
+bool has_text(const ReplyEvent& event) {
+  return !event.thinking.empty() || !event.called.empty() || !event.answer.empty();
+}
+
 void ReplyReader::event(std::string_view data, double at_s) {
   if (is_done_ || record_->error != ErrorKind::kNone) return;
   if (framing_ == Framing::kEventStream && data == "[DONE]") {
@@ -110,7 +114,10 @@ void ReplyReader::event(std::string_view data, double at_s) {
   counts(found);
   std::int64_t tokens = found.tokens;
   if (found.is_running_count && found.output_tokens && *found.output_tokens > counted_) {
-    tokens = *found.output_tokens - counted_;
+    // A first count that comes without text after texts that had none is the reply's total, as many servers
+    // send it beside the finish reason: it belongs to no chunk.
+    const bool is_total = counted_ == 0 && !record_->chunks.empty() && !has_text(found);
+    if (!is_total) tokens = *found.output_tokens - counted_;
     counted_ = *found.output_tokens;
   }
   chunk(found, tokens, at_s);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/reply_format.h"
 
+#include "base/text.h"
+
 namespace plimsoll::bench {
 namespace {
 
@@ -180,7 +182,8 @@ Framing framing(ReplyFormat format) {
   return format == ReplyFormat::kEmbeddings ? Framing::kDocument : Framing::kEventStream;
 }
 
-bool is_content_type_of(Framing framing, std::string_view content_type) {
+bool is_content_type_of(Framing framing, std::string_view given) {
+  const std::string content_type = lower_ascii(given);
   const bool is_json = content_type.find("json") != content_type.npos;  // x-ndjson too
   const bool is_stream = content_type.find("event-stream") != content_type.npos;
   return content_type.empty() || (framing == Framing::kEventStream ? is_stream : is_json);

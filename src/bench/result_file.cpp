@@ -2,6 +2,7 @@
 #include "bench/result_file.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace plimsoll::bench {
 namespace {
@@ -13,11 +14,14 @@ std::string_view last_line(std::string_view text) {
   return at == text.npos ? text : text.substr(at + 1);
 }
 
+// Seconds and tokens beyond this are no measurements, and their squares no numbers.
+constexpr double kLongest = 1e12;
+
 /// A positive number of an array, in the array's own unit; clients write 0 or null where there is none.
 std::optional<double> positive(const Json& list, std::size_t i) {
-  if (i >= list.size()) return std::nullopt;
+  if (i >= list.items().size()) return std::nullopt;
   const auto value = list.items()[i].as_double();
-  return value && *value > 0 ? value : std::nullopt;
+  return value && *value > 0 && *value < kLongest ? value : std::nullopt;
 }
 
 class Reader {
@@ -32,20 +36,22 @@ class Reader {
   }
 
   void read() {
-    const std::size_t n = std::max({ttfts_->size(), itls_->size(), latencies_->size()});
+    const std::size_t n =
+        std::max({ttfts_->items().size(), itls_->items().size(), latencies_->items().size()});
     for (std::size_t i = 0; i < n; ++i)
       if (!has_failed(i)) add_request(i);
     constexpr std::array<std::string_view, kNumStatistics> kPrefixes = {"mean_", "median_", "p99_"};
     for (std::size_t m = 0; m < kNumLatencies; ++m)
       for (std::size_t s = 0; s < kNumStatistics; ++s) {
         const std::string key = std::string(kPrefixes[s]) + std::string(kLatencyKeys[m]) + "_ms";
-        file_.latencies[m].stated[s] = file_.document[key].as_double();
+        const auto stated = file_.document[key].as_double();
+        if (stated && std::abs(*stated) < kLongest) file_.latencies[m].stated[s] = stated;
       }
   }
 
  private:
   bool has_failed(std::size_t i) const {
-    if (i >= errors_->size()) return false;
+    if (i >= errors_->items().size()) return false;
     const std::string* error = errors_->items()[i].as_string();
     return error && !error->empty();
   }
@@ -61,9 +67,10 @@ class Reader {
     if (first) add(0, {*first * 1e3});
     if (first && whole && tokens && *tokens > 1) add(1, {(*whole - *first) * 1e3 / (*tokens - 1)});
     std::vector<double> gaps;
-    if (i < itls_->size())
+    if (i < itls_->items().size())
       for (const Json& gap : itls_->items()[i].items())
-        if (const auto value = gap.as_double()) gaps.push_back(*value * 1e3);
+        if (const auto value = gap.as_double(); value && *value >= 0 && *value < kLongest)
+          gaps.push_back(*value * 1e3);
     add(2, std::move(gaps));
     if (whole) add(3, {*whole * 1e3});
   }

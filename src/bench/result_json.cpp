@@ -61,6 +61,8 @@ Json own_figures(const RunResult& result) {
   own.set("max_concurrent_requests_exact", s.peak_concurrency);
   own.set("peak_output_tokens_per_s_any_window", s.peak_output_tokens_per_window);
   own.set("token_count_source", to_string(s.count_source));
+  own.set("input_token_count_source",
+          s.input_count_source == CountSource::kChunks ? "estimate" : to_string(s.input_count_source));
   own.set("output_tokens_exact", s.output_tokens);
   own.set("ttft_ms", spread(s.of(Metric::kTtft)));
   own.set("ttft_answer_ms", spread(s.ttft_answer_ms));

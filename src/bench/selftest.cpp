@@ -177,7 +177,7 @@ std::string selftest_text(const std::vector<SelftestRow>& rows) {
         at(row.client_lag_ms, 50), at(row.client_lag_ms, 99), at(row.server_late_ms, 99),
         row.cpu_us_per_token, 100 * row.client_cpu_share,
         row.client_limited   ? "  the client was the limit"
-        : row.client_starved ? "  others held the processor"
+        : row.client_starved ? "  late: others held the processor"
                              : "");
   }
   return out;

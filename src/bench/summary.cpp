@@ -12,6 +12,8 @@ namespace {
 // Lags above this distort what users of a fast server would see (token gaps are 5-50 ms).
 constexpr double kNoticeableLagMs = 5;
 constexpr double kHalfACore = 0.5;
+// More chunks than this part that came together in late reads: gaps between tokens cannot be believed.
+constexpr double kLostChunks = 0.01;
 // Below this share of the asked rate the report remarks on it: the jitter of a short run stays above.
 constexpr double kRateTolerance = 0.95;
 
@@ -142,6 +144,24 @@ void find_endpoints(const std::vector<RequestRecord>& records, Summary& summary)
   }
 }
 
+/// Send lags of the requests before which none had been due for a millisecond: of those due together the
+/// later ones wait for the earlier ones to be written, which says nothing of the client.
+Samples lag_of_lone_sends_ms(const std::vector<RequestRecord>& records) {
+  std::vector<std::pair<double, double>> sends;  // eligible, sent
+  for (const RequestRecord& record : records) sends.emplace_back(record.eligible_s, record.sent_s);
+  std::sort(sends.begin(), sends.end());
+  std::vector<double> lags;
+  for (std::size_t i = 1; i < sends.size(); ++i)
+    if (sends[i].first - sends[i - 1].first > 1e-3) lags.push_back((sends[i].second - sends[i].first) * 1e3);
+  return Samples(lags);
+}
+
+double num_chunks(const std::vector<RequestRecord>& records) {
+  std::size_t chunks = 0;
+  for (const RequestRecord& record : records) chunks += record.chunks.size();
+  return static_cast<double>(chunks);
+}
+
 void find_load(const std::vector<RequestRecord>& records, const RunFacts& facts, Summary& summary) {
   std::vector<double> sent;
   std::vector<double> lag;
@@ -161,9 +181,9 @@ void find_load(const std::vector<RequestRecord>& records, const RunFacts& facts,
   summary.late_chunks = facts.late_chunks;
   summary.requested_rate = facts.requested_rate;
   summary.client_cpu_share = facts.duration_s > 0 ? facts.cpu_s / facts.duration_s : 0;
-  const bool is_late = summary.send_lag_ms.at(99).value_or(0) > kNoticeableLagMs ||
+  const bool is_late = lag_of_lone_sends_ms(records).at(99).value_or(0) > kNoticeableLagMs ||
                        summary.loop_lag_ms.at(99).value_or(0) > kNoticeableLagMs ||
-                       summary.client_lag_ms.at(99).value_or(0) > kNoticeableLagMs;
+                       static_cast<double>(summary.late_chunks) > kLostChunks * num_chunks(records);
   const bool is_busy = summary.client_cpu_share >= kHalfACore;
   summary.client_limited = is_busy && is_late;
   summary.client_starved = !is_busy && is_late;
@@ -249,6 +269,8 @@ Summary summarize(const std::vector<RequestRecord>& records, const RunFacts& fac
     if (record.cached_prompt_tokens)
       summary.cached_prompt_tokens = summary.cached_prompt_tokens.value_or(0) + *record.cached_prompt_tokens;
     summary.count_source = std::max(summary.count_source, record.count_source);
+    if (!record.usage_prompt_tokens)
+      summary.input_count_source = facts.has_tokenizer ? CountSource::kTokenizer : CountSource::kChunks;
     if (is_good(record, facts.goals)) ++summary.good;
     collect(record, values);
   }

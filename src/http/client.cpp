@@ -51,13 +51,16 @@ Status check_headers(const Headers& headers) {
 std::string serialize(const Url& url, const Call& call, bool keep_alive) {
   const bool is_default_port = url.port == (url.is_tls ? 443 : 80);
   const bool is_ipv6 = url.host.find(':') != std::string::npos;
-  std::string out = call.method + " " + call.target + " HTTP/1.1\r\nHost: ";
-  out += is_ipv6 ? "[" + url.host + "]" : url.host;
-  if (!is_default_port) out += ":" + std::to_string(url.port);
-  out += "\r\n";
+  std::string out = call.method + " " + call.target + " HTTP/1.1\r\n";
+  if (header(call.headers, "host").empty()) {
+    out += "Host: " + (is_ipv6 ? "[" + url.host + "]" : url.host);
+    if (!is_default_port) out += ":" + std::to_string(url.port);
+    out += "\r\n";
+  }
   for (const auto& [name, value] : call.headers) out += name + ": " + value + "\r\n";
   if (!keep_alive && header(call.headers, "connection").empty()) out += "Connection: close\r\n";
-  if (!call.body.empty() || call.method == "POST")
+  const bool has_length = !header(call.headers, "content-length").empty();
+  if (!has_length && (!call.body.empty() || call.method == "POST"))
     out += "Content-Length: " + std::to_string(call.body.size()) + "\r\n";
   return out + "\r\n" + call.body;
 }
@@ -110,6 +113,8 @@ class EpollClient final : public Client {
     std::size_t origin;
     Connection connection;
     std::unique_ptr<Flight> flight;
+    std::optional<EventLoop::Timer> soon;  // goes on with what failed at once
+    std::int64_t num_calls = 0;
     bool is_closed = false;  // buried at the end of the round
   };
   struct Ready {
@@ -124,6 +129,7 @@ class EpollClient final : public Client {
   void work_off();
   void on_writable(Line& line);
   void on_reading(Line& line, const Reading& reading, std::chrono::nanoseconds to_steady);
+  void end_of_input(Line& line, int fault);
   void go_on(Line& line);
   void send(Line& line);
   void feed(Line& line, std::string_view bytes);
@@ -221,11 +227,15 @@ Status EpollClient::start(Call call, ReplySink& sink) {
     end(*line, Outcome::Kind::kTimeout, "no complete answer within the time limit", Clock::now());
   });
   line->flight = std::move(flight);
+  ++line->num_calls;
   ++num_flights_;
   if (line->connection.state() == Connection::State::kOpen) send(*line);
   // The caller hears of a failure only after start has returned.
   if (line->connection.state() == Connection::State::kFailed)
-    loop_->at(Clock::now(), [this, line] { go_on(*line); });
+    line->soon = loop_->at(Clock::now(), [this, line] {
+      line->soon.reset();
+      go_on(*line);
+    });
   return {};
 }
 
@@ -292,22 +302,33 @@ void EpollClient::send(Line& line) {
 
 void EpollClient::on_reading(Line& line, const Reading& reading, std::chrono::nanoseconds to_steady) {
   const std::string_view bytes = line.connection.plain(reading);
-  if (!line.flight) {  // nobody asked: the server closes an idle connection, or sends a session ticket
-    if (reading.is_end) close(line);
-    return;
+  const bool is_end = reading.is_end || line.connection.is_session_over();
+  // Without a request: the server closes an idle connection, sends a session ticket, or speaks out of turn.
+  const bool has_spoken_unasked = !line.flight && !bytes.empty();
+  if (line.flight) {
+    go_on(line);
+    if (line.is_closed || !line.flight->request.empty()) return;
+    const ReadStamp stamp = reading.stamp(to_steady, line.flight->last_at);
+    line.flight->last_at = stamp.at();
+    if (!reading.is_end) {
+      line.flight->sink.on_read(stamp);
+      feed(line, bytes);
+    }
   }
-  go_on(line);
-  if (line.is_closed || !line.flight->request.empty()) return;
+  if (line.is_closed) return;
+  if (!line.flight) {
+    if (is_end || has_spoken_unasked) close(line);
+  } else if (is_end) {
+    end_of_input(line, reading.fault);
+  }
+}
+
+void EpollClient::end_of_input(Line& line, int fault) {
   Flight& flight = *line.flight;
-  const ReadStamp stamp = reading.stamp(to_steady, flight.last_at);
-  flight.last_at = stamp.at();
-  if (!reading.is_end) {
-    flight.sink.on_read(stamp);
-    return feed(line, bytes);
-  }
   if (flight.reader.end_of_input() == ResponseReader::Step::kComplete)
     return end(line, Outcome::Kind::kComplete, {}, flight.last_at);
-  const std::string cause = reading.fault != 0 ? std::strerror(reading.fault) : "End of file";
+  std::string cause = fault != 0 ? std::strerror(fault) : "End of file";
+  if (line.num_calls > 1) cause += "; the server had kept the connection from an earlier request";
   end(line, Outcome::Kind::kEarlyClose, flight.reader.fault() + " (" + cause + ")", flight.last_at);
 }
 
@@ -346,6 +367,8 @@ void EpollClient::end(Line& line, Outcome::Kind kind, std::string message, Clock
 void EpollClient::close(Line& line) {
   auto& idle = idle_[line.origin];
   idle.erase(std::remove(idle.begin(), idle.end(), &line), idle.end());
+  if (line.soon) loop_->cancel(*line.soon);
+  line.soon.reset();
   line.is_closed = true;
   const auto found = lines_.find(&line);
   buried_.push_back(std::move(found->second));

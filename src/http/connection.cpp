@@ -26,6 +26,11 @@ Connection::Connection(EventLoop& loop, EventLoop::Watcher& watcher, const Origi
 
 Connection::~Connection() {
   if (socket_ < 0) return;
+  if (tls_) {
+    tls_->close();
+    unsent_ += tls_->take_outgoing();
+    flush();
+  }
   loop_.forget(socket_);
   ::close(socket_);
 }
@@ -109,8 +114,7 @@ std::string_view Connection::plain(const Reading& reading) {
     advance_tls();
     if (state_ != State::kOpen) return {};
   }
-  // A closed session shows as the end of the socket too, which follows.
-  tls_->read(decrypted_);
+  is_session_over_ = !tls_->read(decrypted_);
   unsent_ += tls_->take_outgoing();
   flush();
   return decrypted_;
@@ -144,6 +148,7 @@ void Connection::flush() {
 }
 
 bool Connection::is_usable() const {
+  if (is_session_over_) return false;
   char byte = 0;
   const auto peeked = ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (peeked < 0) return errno == EAGAIN || errno == EWOULDBLOCK;

@@ -55,6 +55,8 @@ class Connection {
   /// What is left to read is told of in the next round.
   void look_again() { loop_.change(socket_, watcher_, wants_write_); }
   bool is_written() const { return unsent_.size() == sent_; }
+  /// The peer has ended the TLS session, whose socket may stay open until we go: nothing more will come.
+  bool is_session_over() const { return is_session_over_; }
   /// Hears no more of the socket, which counts as failed.
   void drop(std::string why);
   /// False when the server has closed an idle connection, or spoken out of turn.
@@ -79,6 +81,7 @@ class Connection {
   bool wants_write_ = false;
   std::unique_ptr<TlsSession> tls_;
   std::string decrypted_;
+  bool is_session_over_ = false;
 };
 
 }  // namespace plimsoll::http

@@ -11,9 +11,9 @@ namespace plimsoll::http {
 namespace {
 
 std::string last_error(const SSL* ssl) {
-  const long verified = ssl ? SSL_get_verify_result(ssl) : X509_V_OK;
-  if (verified != X509_V_OK) return X509_verify_cert_error_string(verified);
   const unsigned long code = ERR_get_error();
+  if (ssl && ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED)
+    return X509_verify_cert_error_string(SSL_get_verify_result(ssl));
   if (code == 0) return "the peer closed the connection";
   std::array<char, 256> text{};
   ERR_error_string_n(code, text.data(), text.size());
@@ -92,6 +92,11 @@ bool TlsSession::read(std::string& plain) {
     if (result != 1) return SSL_get_error(state_->ssl, result) == SSL_ERROR_WANT_READ;
     plain.append(piece.data(), count);
   }
+}
+
+void TlsSession::close() {
+  ERR_clear_error();
+  if (is_established_) SSL_shutdown(state_->ssl);
 }
 
 std::string TlsSession::take_outgoing() {

@@ -40,8 +40,10 @@ class TlsSession {
   bool is_established() const { return is_established_; }
   /// Encrypts; the bytes to send are in take_outgoing().
   Status write(std::string_view bytes);
-  /// Appends all plain bytes that are there. False when the peer has closed the session.
+  /// Appends all plain bytes that are there. False when the peer has closed the session, or broken it.
   bool read(std::string& plain);
+  /// Says goodbye; the bytes to send are in take_outgoing().
+  void close();
   std::string take_outgoing();
 
  private:

@@ -164,6 +164,26 @@ TEST(Definitions, TheRoleChunkIsNoToken) {
   }
 }
 
+TEST(Definitions, ATotalBesideTheFinishReasonIsNoToken) {
+  for (const bool is_chat : {false, true}) {
+    Script script;
+    for (int i = 0; i < 10; ++i)
+      script.steps.push_back({50 + 10 * i, is_chat ? content_event("a ") : text_event("a ")});
+    script.steps.push_back(
+        {340,
+         is_chat
+             ? R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":10}})"
+             : R"({"choices":[{"index":0,"text":"","finish_reason":"stop"}],"usage":{"completion_tokens":10}})"});
+    script.steps.push_back({340, "[DONE]"});
+    const Summary s = summary_of({script});
+    EXPECT_EQ(s.output_tokens, 10);
+    EXPECT_NEAR(*s.of(Metric::kTpot).mean(), 10, kTolerance);
+    EXPECT_NEAR(*s.of(Metric::kE2el).mean(), 140, kTolerance);
+    EXPECT_EQ(s.of(Metric::kItl).count(), 9);
+    EXPECT_EQ(s.stalls, 0);
+  }
+}
+
 TEST(Definitions, FourTokensInAChunkShareItsGap) {
   Script script;
   for (int i = 0; i < 5; ++i) script.steps.push_back({50 + 40 * i, text_event(" a b c d")});

@@ -24,7 +24,7 @@ TEST(OverTime, TheSteadyWindowLeavesOutRampAndDrain) {
   ASSERT_TRUE(window);
   EXPECT_EQ(window->from_s, 1);
   EXPECT_EQ(window->to_s, 5);
-  EXPECT_DOUBLE_EQ(window->request_rate, 0.75);  // those done at 3, 4 and 5
+  EXPECT_DOUBLE_EQ(window->request_rate, (2.0 / 3 + 1 + 1 + 1.0 / 5) / 4);  // the parts inside
   EXPECT_DOUBLE_EQ(window->output_rate, 7.5);
 }
 
