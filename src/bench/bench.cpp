@@ -123,6 +123,7 @@ Load make_load(const Options& options, const std::vector<http::Url>& targets,
   load.max_concurrency = options.max_concurrency.value_or(0);
   load.timeout = options.request_timeout;
   load.keep_alive = options.keep_alive;
+  load.is_interrupted = options.is_interrupted;
   load.verify_tls = options.verify_tls;
   load.request_id_prefix = options.request_id_prefix;
   return load;
@@ -204,11 +205,29 @@ std::string local_date() {
   return text;
 }
 
+/// What was to be watched and gave nothing, in words.
+std::vector<std::string> unwatched(const Options& options, const MonitorSeries& seen) {
+  std::vector<std::string> all;
+  const auto has = [&seen](std::string_view name) {
+    return std::any_of(seen.series.begin(), seen.series.end(),
+                       [name](const ServerSeries& series) { return series.name == name; });
+  };
+  if (options.server_pid && !has("resident_memory"))
+    all.push_back("The memory of process " + std::to_string(*options.server_pid) + " could not be read.");
+  if (options.gpu_monitor && !has("gpu_memory_used")) all.push_back("nvidia-smi told of no GPU's memory.");
+  const bool is_named = options.server_metrics != "auto" && options.server_metrics != "off";
+  if (is_named && std::none_of(seen.series.begin(), seen.series.end(),
+                               [](const ServerSeries& series) { return !series.endpoint.empty(); }))
+    all.push_back("The page of --server-metrics gave no figures that are known.");
+  return all;
+}
+
 /// Nobody answered at all: that is not a result but an error.
 Status check_reached(const std::vector<RequestRecord>& records, const std::string& url) {
-  const bool is_unreachable = std::all_of(records.begin(), records.end(), [](const RequestRecord& record) {
-    return record.error == ErrorKind::kConnect;
-  });
+  const bool is_unreachable =
+      !records.empty() && std::all_of(records.begin(), records.end(), [](const RequestRecord& record) {
+        return record.error == ErrorKind::kConnect;
+      });
   if (!is_unreachable) return {};
   return fail(ErrorCode::kNetwork, "no request reached " + url + ": " + records.front().error_text,
               "--base-url", "check that the server runs and that the address is right");
@@ -261,7 +280,10 @@ Summary summary_of(const Options& options, std::vector<RequestRecord>& records, 
     count_tokens(record, options.tokenizer.get());
     count_prompt(records, record);
   }
+  // Only now: a turn's count looks back at the turns before it.
   RunFacts facts;
+  facts.unfinished = static_cast<std::int64_t>(
+      std::erase_if(records, [](const RequestRecord& record) { return record.is_unfinished; }));
   facts.duration_s = observed.duration_s;
   facts.cpu_s = observed.cpu_s;
   facts.requested_rate = options.request_rate;
@@ -312,6 +334,8 @@ Result<RunResult> run(const Options& given, const ProgressSink& progress) {
   PLIMSOLL_TRY(Observed observed, send(options, load, result.records, on_start, on_standing));
   if (monitor) result.server = monitor->stop();
   PLIMSOLL_TRY_VOID(check_reached(result.records, join_url(options.base_urls.front(), options.endpoint)));
+  result.was_interrupted = observed.was_interrupted;
+  result.unwatched = unwatched(options, result.server);
   hide_secrets(options.headers, result.records);
   result.summary = summary_of(options, result.records, std::move(observed));
   return result;

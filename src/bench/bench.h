@@ -81,9 +81,10 @@ struct Options {
   std::chrono::milliseconds request_timeout{std::chrono::hours(6)};
   bool keep_alive = true;  // false: a connection for each request
   bool verify_tls = true;
-  Json extra_body;                // members added to each request, over its own; null or an object
-  std::string request_id_prefix;  // of X-Request-Id; empty: none is sent
-  double ready_timeout_s = 0;     // how long to wait for the server to answer at all
+  Json extra_body;                       // members added to each request, over its own; null or an object
+  std::function<bool()> is_interrupted;  // asked during the run; true ends it with what it has; may be null
+  std::string request_id_prefix;         // of X-Request-Id; empty: none is sent
+  double ready_timeout_s = 0;            // how long to wait for the server to answer at all
 
   /// False: num_prompts was not asked for, and a trace is replayed whole.
   bool has_num_prompts = true;
@@ -130,7 +131,9 @@ struct RunResult {
   std::string date;                    // YYYYmmdd-HHMMSS, local time
   std::vector<RequestRecord> records;  // in order of index
   Summary summary;
-  MonitorSeries server;  // beside the run, on its time axis
+  std::vector<std::string> unwatched;  // what was to be watched and gave nothing
+  bool was_interrupted = false;        // records hold what was over by then
+  MonitorSeries server;                // beside the run, on its time axis
 };
 
 /// Runs the load and waits for its end. Failed requests are counted, not errors.

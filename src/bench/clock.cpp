@@ -88,6 +88,7 @@ class Driver {
     probe_lag();
     client_.run();
     if (!refusal_) return tl::unexpected(refusal_.error());
+    if (observed_.was_interrupted) mark_unsent();
     observed_.cpu_s = thread_cpu_s() - cpu_before;
     observed_.loop_lag_ms = loop_lag_.to_samples_ms();
     observed_.client_lag_ms = client_lag_.to_samples_ms();
@@ -218,6 +219,7 @@ class Driver {
   }
 
   void finished(RequestRecord& record, double at_s) {
+    record.is_unfinished = observed_.was_interrupted;
     --standing_.running;
     ++standing_.finished;
     if (!record.is_success()) ++standing_.failed;
@@ -247,12 +249,25 @@ class Driver {
     on_standing_(standing_);
   }
 
+  void mark_unsent() {
+    for (RequestRecord& record : records_)
+      if (record.done_s <= 0) record.is_unfinished = true;
+  }
+
+  void interrupt() {
+    observed_.was_interrupted = true;
+    observed_.duration_s = seconds(Clock::now());
+    give_up();
+    client_.abandon("the run was interrupted");
+  }
+
   void probe_lag() {
     if (standing_.finished == std::ssize(records_) || !refusal_) return;
     const auto asked = Clock::now() + kLagProbe;
     client_.at(asked, [this, asked] {
       const auto now = Clock::now();
       loop_lag_.add(now - asked);
+      if (load_.is_interrupted && load_.is_interrupted()) return interrupt();
       if (now >= next_tell_) {
         tell();
         next_tell_ = now + kTellEvery;

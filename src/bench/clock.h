@@ -35,6 +35,8 @@ struct Load {
   ReplyFormat format = ReplyFormat::kOpenai;
   std::int64_t max_concurrency = 0;  // 0: no limit
   std::chrono::milliseconds timeout{0};
+  /// Asked now and then: true ends the run with what it has. May be null.
+  std::function<bool()> is_interrupted;
   bool keep_alive = true;
   bool verify_tls = true;
   std::string request_id_prefix;  // of the header X-Request-Id; empty: none
@@ -56,6 +58,7 @@ struct Observed {
   double cpu_s = 0;                              // of this thread
   Samples loop_lag_ms;                           // how late the loop woke when it had asked to
   Samples client_lag_ms;                         // from the kernel's stamp of a read to this client's
+  bool was_interrupted = false;                  // records that are not over have is_unfinished
   std::int64_t late_chunks = 0;                  // came together with others in a read that was late
 };
 

@@ -73,6 +73,8 @@ std::string own_block(const RunResult& result) {
 
 std::vector<std::string> remarks(const Summary& s) {
   std::vector<std::string> all;
+  if (s.unfinished > 0)
+    all.push_back(fmt::format("Interrupted: {} requests were not over and are in no figure.", s.unfinished));
   for (const ErrorCount& error : s.errors) {
     const std::string status = error.status == 0 ? "" : fmt::format(" (HTTP {})", error.status);
     std::string body = error.first_body.substr(0, error.first_body.find('\n')).substr(0, 160);

@@ -55,7 +55,8 @@ struct RequestRecord {
   std::optional<std::int64_t> usage_output_tokens;
   std::optional<std::int64_t> cached_prompt_tokens;
 
-  int status = 0;  // HTTP; 0 when there was no answer
+  bool is_unfinished = false;  // the run was interrupted before it was over
+  int status = 0;              // HTTP; 0 when there was no answer
   ErrorKind error = ErrorKind::kNone;
   std::string error_text;
 

@@ -55,6 +55,7 @@ std::string to_report(const RunResult& result) {
   block.rule("", '=');
   std::string text = block.text() + own_block(result);
   for (const std::string& remark : remarks(result.summary)) text += remark + "\n";
+  for (const std::string& remark : result.unwatched) text += remark + "\n";
   return text;
 }
 

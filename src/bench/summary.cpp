@@ -179,6 +179,7 @@ void find_load(const std::vector<RequestRecord>& records, const RunFacts& facts,
   summary.loop_lag_ms = facts.loop_lag_ms;
   summary.client_lag_ms = facts.client_lag_ms;
   summary.late_chunks = facts.late_chunks;
+  summary.unfinished = facts.unfinished;
   summary.requested_rate = facts.requested_rate;
   summary.client_cpu_share = facts.duration_s > 0 ? facts.cpu_s / facts.duration_s : 0;
   const bool is_late = lag_of_lone_sends_ms(records).at(99).value_or(0) > kNoticeableLagMs ||

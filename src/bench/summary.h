@@ -54,7 +54,8 @@ struct RunFacts {
   Samples loop_lag_ms;               // how late the loop woke when it had asked to
   Samples client_lag_ms;  // from the kernel's stamp of a read to the client's; empty where it gives none
   std::int64_t late_chunks = 0;
-  bool has_tokenizer = false;  // prompts are counted with it where the server does not
+  std::int64_t unfinished = 0;  // requests that an interruption cut short; in no record
+  bool has_tokenizer = false;   // prompts are counted with it where the server does not
 };
 
 /// What one of several endpoints did.
@@ -106,6 +107,7 @@ struct Summary {
   std::vector<EndpointSummary> endpoints;  // by RequestRecord::target
   CountSource count_source = CountSource::kUsage;
   std::optional<SteadyWindow> steady;  // of runs with a concurrency limit
+  std::int64_t unfinished = 0;
   /// Where the counts of prompts come from; kChunks stands for an estimate by words or bytes.
   CountSource input_count_source = CountSource::kUsage;
   std::optional<double> live_tokens_mean;

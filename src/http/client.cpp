@@ -97,6 +97,7 @@ class EpollClient final : public Client {
   void open_ahead(std::size_t origin, std::size_t connections, std::chrono::milliseconds patience) override;
   Status start(Call call, ReplySink& sink) override;
   void at(Clock::time_point when, std::function<void()> work) override { loop_->at(when, std::move(work)); }
+  void abandon(const std::string& why) override;
   void run() override {
     while (loop_->turn(num_flights_ > 0, [this] { work_off(); })) {
     }
@@ -237,6 +238,13 @@ Status EpollClient::start(Call call, ReplySink& sink) {
       go_on(*line);
     });
   return {};
+}
+
+void EpollClient::abandon(const std::string& why) {
+  std::vector<Line*> busy;
+  for (const auto& [line, owner] : lines_)
+    if (line->flight) busy.push_back(line);
+  for (Line* line : busy) end(*line, Outcome::Kind::kTimeout, why, Clock::now());
 }
 
 void EpollClient::on_ready(Line& line, std::uint32_t events) {

@@ -78,6 +78,8 @@ class Client {
   virtual void at(std::chrono::steady_clock::time_point when, std::function<void()> work) = 0;
   /// Blocks until no call and no timer is left.
   virtual void run() = 0;
+  /// Ends every call under way as a time-out that says `why`.
+  virtual void abandon(const std::string& why) = 0;
 };
 
 }  // namespace plimsoll::http

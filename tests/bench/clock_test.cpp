@@ -128,6 +128,23 @@ TEST(Clock, AConnectionIsUsedAgainUnlessNoneIsToBeKept) {
   }
 }
 
+TEST(Clock, AnInterruptedRunKeepsWhatIsOver) {
+  TimetableServer server([](int number, const Json&) {
+    Script script = completion(2);
+    script.is_dead = number > 0;  // never answers
+    return script;
+  });
+  auto records = records_of(4);
+  Load load = load_of({server.url()}, {{}, {}, {}, {.follows = 2}});
+  load.max_concurrency = 2;
+  load.is_interrupted = [&] { return records[0].done_s > 0 && server.requests().size() == 3; };
+  const Observed observed = send(load, records);
+  EXPECT_TRUE(observed.was_interrupted);
+  EXPECT_TRUE(records[0].is_success());
+  EXPECT_FALSE(records[0].is_unfinished);
+  for (const std::size_t i : {1u, 2u, 3u}) EXPECT_TRUE(records[i].is_unfinished) << i;
+}
+
 TEST(Clock, ReadsAreHeldAgainstTheKernelsStamps) {
   TimetableServer server([](int, const Json&) { return completion(20); });
   auto records = records_of(4);

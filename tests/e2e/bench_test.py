@@ -2,6 +2,9 @@
 """`bench` against servers that we write here: what it asks, what it makes of the answers."""
 import json
 import os
+import socket
+import ssl
+import threading
 
 import hub_certificate
 from timetable import TimetableServer, completion
@@ -85,3 +88,44 @@ def test_a_certificate_that_nobody_knows_can_be_taken(run, tmp_path):
     with TimetableServer([completion(2)], tls=certificate) as server:
         seen, result = bench(run, server.url, "--num-prompts", "2", "--insecure")
         assert seen.returncode == 0 and result["completed"] == 2
+
+
+def test_tls_servers_may_say_goodbye_and_wait(run, tmp_path):
+    """A body that ends with the session, and a server that keeps the socket open until the client goes too."""
+    authority, certificate = hub_certificate.make(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    door = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        for _ in range(4):
+            peer, _ = door.accept()
+            with context.wrap_socket(peer, server_side=True) as wire:
+                while b"\r\n\r\n" not in wire.recv(65536):
+                    pass
+                wire.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+                             b'data: {"choices":[{"index":0,"text":" a"}]}\n\ndata: [DONE]\n\n')
+                wire.unwrap()  # waits for the client's own goodbye
+
+    threading.Thread(target=serve, daemon=True).start()
+    seen, result = bench(run, f"https://127.0.0.1:{door.getsockname()[1]}", "--model", "m", "--num-prompts", "4",
+                         "--request-timeout", "30", "--server-metrics", "off",
+                         env={**os.environ, "SSL_CERT_FILE": authority})
+    assert (seen.returncode, result["completed"], result["failed"]) == (0, 4, 0), result["errors"]
+
+
+def test_a_schedule_beyond_a_year_is_refused(run):
+    for flags in (["--request-rate", "1e-10"], ["--request-rate", "1", "--burstiness", "1e308"]):
+        seen, result = bench(run, "http://127.0.0.1:1", "--model", "m", "--num-prompts", "2", *flags)
+        assert (seen.returncode, result["error"]["code"]) == (2, "usage")
+
+
+def test_a_key_that_the_server_echoes_is_hidden(run, tmp_path):
+    echo = {"events": [[5, {"choices": [{"index": 0, "text": "you are sk-secret-77"}]}]]}
+    replies = [echo, {"status": 401, "body": '{"error":{"message":"no such key sk-secret-77"}}'}]
+    with TimetableServer(replies) as server:
+        log, page = tmp_path / "log.jsonl", tmp_path / "page.html"
+        seen, _ = bench(run, server.url, "--model", "m", "--num-prompts", "2", "--max-concurrency", "1", "--request-log",
+                        str(log), "--html", str(page), env={**os.environ, "OPENAI_API_KEY": "sk-secret-77"})
+        written = seen.stdout + seen.stderr + log.read_text() + page.read_text()
+        assert "sk-secret-77" not in written and "***" in written
