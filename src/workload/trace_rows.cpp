@@ -31,13 +31,25 @@ bool take(std::string_view& text, std::string_view any_of) {
   return true;
 }
 
+/// Up to the end of a year, counted from the year 0.
+std::int64_t leap_days(std::int64_t year) {
+  return year / 4 - year / 100 + year / 400;
+}
+
+bool is_leap(std::int64_t year) {
+  return leap_days(year) != leap_days(year - 1);
+}
+
+std::int64_t days_in(std::int64_t year, std::int64_t month) {
+  constexpr std::int64_t kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return kDays[month - 1] + (is_leap(year) && month == 2 ? 1 : 0);
+}
+
 /// Days from 1970-01-01 in the Gregorian calendar, by counting leap days before the year.
 std::int64_t days_since_1970(std::int64_t year, std::int64_t month, std::int64_t day) {
-  constexpr std::int64_t kBefore[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-  const auto leap_days = [](std::int64_t y) { return y / 4 - y / 100 + y / 400; };  // up to the end of y
-  const bool is_leap = leap_days(year) != leap_days(year - 1);
-  return (year - 1970) * 365 + leap_days(year - 1) - leap_days(1969) + kBefore[month - 1] + (day - 1) +
-         (is_leap && month > 2 ? 1 : 0);
+  std::int64_t days = (year - 1970) * 365 + leap_days(year - 1) - leap_days(1969) + (day - 1);
+  for (std::int64_t before = 1; before < month; ++before) days += days_in(year, before);
+  return days;
 }
 
 /// ".6805900": up to nine digits; none at all is 0.
@@ -83,8 +95,8 @@ std::optional<std::int64_t> nanoseconds_of_date(std::string_view text) {
   const auto second = take_digits(text, 2);
   if (!second || !has_month || !has_day || !has_time || !has_minute || !has_second) return std::nullopt;
   if (!year || !month || !day || !hour || !minute) return std::nullopt;
-  if (*year < 1971 || *year > 2095 || *month < 1 || *month > 12 || *day < 1 || *day > 31 || *hour > 23 ||
-      *minute > 59 || *second > 60)
+  if (*year < 1971 || *year > 2095 || *month < 1 || *month > 12 || *day < 1 ||
+      *day > days_in(*year, *month) || *hour > 23 || *minute > 59 || *second > 60)
     return std::nullopt;
   const auto fraction = take_fraction(text);
   const auto zone_s = take_zone(text);
