@@ -1,20 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <charconv>
 #include <iterator>
+#include <optional>
 
 #include "bench/bench.h"
 
 namespace plimsoll::bench {
 namespace {
 
-/// [[seconds, tokens], ...], to a tenth of a microsecond. Written without a tree: a log may hold many
+/// Seconds as they are written, to a tenth of a microsecond.
+std::string seconds_text(double at_s) {
+  return fmt::format("{:.7f}", at_s);
+}
+
+/// The number that seconds_text() spells: a stamp equals the time of the chunk that it was taken from.
+Json seconds(const std::optional<double>& at_s) {
+  if (!at_s) return {};
+  const std::string text = seconds_text(*at_s);
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// [[seconds, tokens], ...]. Written without a tree: a log may hold many
 /// millions of chunks, and writing it is part of what a token costs this client.
 void append_chunks(std::string& out, const std::vector<Chunk>& chunks) {
   out += '[';
   for (const Chunk& chunk : chunks) {
     if (out.back() != '[') out += ',';
-    fmt::format_to(std::back_inserter(out), "[{:.7f},{}]", chunk.at_s, chunk.tokens);
+    fmt::format_to(std::back_inserter(out), "[{},{}]", seconds_text(chunk.at_s), chunk.tokens);
   }
   out += ']';
 }
@@ -25,21 +41,21 @@ Json before_chunks(const RequestRecord& r) {
                        {"endpoint", static_cast<std::int64_t>(r.target)},
                        {"prompt", r.prompt},
                        {"prompt_tokens", r.prompt_tokens},
-                       {"scheduled_s", r.scheduled_s},
-                       {"queued_s", r.eligible_s},
-                       {"sent_s", r.sent_s},
-                       {"connected_s", r.connected_s},
-                       {"headers_s", r.headers_s},
-                       {"first_byte_s", r.first_byte_s},
-                       {"first_token_s", r.first_token_s}});
+                       {"scheduled_s", seconds(r.scheduled_s)},
+                       {"queued_s", seconds(r.eligible_s)},
+                       {"sent_s", seconds(r.sent_s)},
+                       {"connected_s", seconds(r.connected_s)},
+                       {"headers_s", seconds(r.headers_s)},
+                       {"first_byte_s", seconds(r.first_byte_s)},
+                       {"first_token_s", seconds(r.first_token_s)}});
 }
 
 Json after_chunks(const RequestRecord& r) {
   Json error;
   if (!r.is_success()) error = Json::object({{"kind", to_string(r.error)}, {"text", r.error_text}});
-  return Json::object({{"first_answer_s", r.first_answer_s},
-                       {"last_token_s", r.last_token_s},
-                       {"done_s", r.done_s},
+  return Json::object({{"first_answer_s", seconds(r.first_answer_s)},
+                       {"last_token_s", seconds(r.last_token_s)},
+                       {"done_s", seconds(r.done_s)},
                        {"output_tokens", r.output_tokens},
                        {"status", r.status == 0 ? Json() : Json(r.status)},
                        {"error", std::move(error)},

@@ -197,7 +197,9 @@ TEST(ResultJson, UndefinedFiguresAreNull) {
 }
 
 TEST(RequestLog, HasOneLineForEachRequest) {
-  const RunResult result = with_summary(sample());
+  RunResult result = with_summary(sample());
+  result.records[0].first_token_s = result.records[0].chunks[0].at_s =
+      1.0 / 30;  // more places than are written
   std::istringstream lines(to_request_log(result));
   int number = 0;
   for (std::string line; std::getline(lines, line); ++number) {
@@ -207,6 +209,9 @@ TEST(RequestLog, HasOneLineForEachRequest) {
     EXPECT_EQ((*row)["chunks"].size(), 3u);
     EXPECT_EQ((*row)["chunks"].items()[0].items()[1].as_integer(), 1);
     EXPECT_TRUE((*row)["error"].is_null());
+    // A stamp is written to as many places as the chunk it was taken from.
+    for (const auto& [stamp, chunk] : {std::pair("first_token_s", 0u), std::pair("last_token_s", 2u)})
+      EXPECT_EQ((*row)[stamp].as_double(), (*row)["chunks"].items()[chunk].items()[0].as_double());
   }
   EXPECT_EQ(number, 4);
 }
