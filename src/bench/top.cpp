@@ -71,7 +71,7 @@ std::string Top::model_of(Endpoint& endpoint, const ServerState& state) {
   if (endpoint.is_model_asked) return endpoint.model;
   endpoint.is_model_asked = true;
   const std::string url = base_of(endpoint.url) + "/v1/models";
-  const auto answer = http::fetch("GET", url, "", options_.headers, options_.timeout);
+  const auto answer = http::fetch("GET", url, "", options_.headers, options_.timeout, options_.verify_tls);
   const auto models = answer && answer->status == 200 ? parse_json(answer->body, url) : Result<Json>(Json());
   const std::string* id = models ? models->at_pointer("/data/0/id").as_string() : nullptr;
   if (id) endpoint.model = *id;
@@ -84,7 +84,8 @@ TopRow Top::read(Endpoint& endpoint) {
   if (endpoint.pid)
     if (const auto bytes = resident_bytes_with_children(*endpoint.pid))
       row.resident_bytes = static_cast<double>(bytes->value);
-  const auto answer = http::fetch("GET", metrics_url(endpoint.url), "", options_.headers, options_.timeout);
+  const auto answer = http::fetch("GET", metrics_url(endpoint.url), "", options_.headers, options_.timeout,
+                                  options_.verify_tls);
   const auto at = std::chrono::steady_clock::now();
   if (!answer) {
     row.problem = "unreachable";

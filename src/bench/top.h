@@ -21,6 +21,7 @@ struct TopOptions {
   http::Headers headers;           // never printed
   std::vector<std::int64_t> pids;  // of the urls, in their order; may be fewer
   std::chrono::milliseconds timeout{2000};
+  bool verify_tls = true;
 };
 
 /// Errors: kUsage for an address that is none, or more processes than addresses.

@@ -84,6 +84,7 @@ Verb add_top(CLI::App& app) {
   verb->add_flag("--once", f->is_once, "one frame, then stop")->excludes(count);
   verb->add_option("--header", f->headers, "NAME=VALUE, sent with each request, never shown")
       ->allow_extra_args(false);
+  verb->add_flag("!--insecure", f->options.verify_tls, "do not verify TLS certificates");
   verb->add_option("--server-pid", f->options.pids, "process of each server, in the order of the addresses")
       ->check(CLI::PositiveNumber)
       ->allow_extra_args(false);
