@@ -43,6 +43,10 @@ void add_report_flags(CLI::App& verb, BenchFlags& f) {
       ->capture_default_str();
   verb.add_option("--goodput", f.text.goodput,
                   "ttft:500 tpot:50 itl:100 e2el:3000: limits of a good request, in ms");
+  verb.add_option("--stall-threshold", f.options.stall_threshold_ms,
+                  "gaps between chunks above so many ms are stalls")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   verb.add_option("--fail-if", f.fail_if, "p99_ttft_ms>500: exit 1 when a figure of the result does this");
   verb.add_flag("--save-result", f.save_result, "write the result as JSON");
   verb.add_flag("--save-detailed", f.save_detailed, "with the figures of each request in it");
