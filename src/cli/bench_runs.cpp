@@ -84,9 +84,11 @@ Result<bench::RunResult> run_once(const BenchFlags& f, const bench::Options& opt
   if (!f.common.quiet) print_start(options);
   report::ProgressLine line(f.common.quiet);
   bench::ProgressText text;
+  bool is_over = false;  // the end is told of twice when a reading falls upon it
   return bench::run(options, [&](const bench::Progress& p) {
+    if (is_over) return;
     text.note(p);
-    const bool is_last = p.completed + p.failed == p.total;
+    const bool is_last = is_over = p.completed + p.failed == p.total;
     if (line.is_due() || is_last) line.show(text.text(), is_last);
   });
 }
