@@ -176,7 +176,8 @@ std::string selftest_text(const std::vector<SelftestRow>& rows) {
         at(row.ttft_error_ms, 99), row.itl_error_ms.mean().value_or(0), at(row.itl_error_ms, 99),
         at(row.client_lag_ms, 50), at(row.client_lag_ms, 99), at(row.server_late_ms, 99),
         row.cpu_us_per_token, 100 * row.client_cpu_share,
-        row.client_limited   ? "  the client was the limit"
+        row.failed() > 0     ? fmt::format("  {} of {} requests failed", row.failed(), row.given.requests)
+        : row.client_limited ? "  the client was the limit"
         : row.client_starved ? "  late: others held the processor"
                              : "");
   }

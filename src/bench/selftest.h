@@ -45,6 +45,7 @@ struct SelftestRow {
   double client_cpu_share = 0;  // of one core
   bool client_limited = false;
   bool client_starved = false;
+  std::int64_t failed() const { return given.requests - completed; }
 };
 
 /// Errors: kNetwork when no loopback port can be had.

@@ -245,9 +245,9 @@ int run_selftest(const BenchFlags& f) {
   const auto written =
       write_output(f.common, f.common.is_json() ? dump(bench::selftest_json(*rows)) + "\n" : text);
   if (!written) return report_error(f.common, written.error());
-  const bool is_limited =
-      std::any_of(rows->begin(), rows->end(), [](const auto& row) { return row.client_limited; });
-  return is_limited ? exit_status(ErrorCode::kNo) : 0;
+  const bool is_no = std::any_of(rows->begin(), rows->end(),
+                                 [](const auto& row) { return row.client_limited || row.failed() > 0; });
+  return is_no ? exit_status(ErrorCode::kNo) : 0;
 }
 
 int run_comparison(const BenchFlags& f) {

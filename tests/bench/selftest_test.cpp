@@ -33,6 +33,13 @@ TEST(Selftest, HoldsEveryRequestAgainstTheServersOwnLog) {
   EXPECT_NE(selftest_text({*row}).find("\n      4      2"), std::string::npos);
 }
 
+TEST(Selftest, FailedRequestsAreShown) {
+  SelftestRow row;
+  row.given.requests = 8;
+  row.completed = 6;
+  EXPECT_NE(selftest_text({row}).find("  2 of 8 requests failed\n"), std::string::npos);
+}
+
 TEST(Selftest, ManyStreamsWaitLongerBetweenTokens) {
   EXPECT_EQ(selftest_case(256).itl.count(), 10);
   EXPECT_EQ(selftest_case(1000).itl.count(), 100);
