@@ -30,6 +30,9 @@ bool is_trace(Dataset dataset) {
 }
 
 Status check(const Options& options) {
+  if (options.dataset == Dataset::kRandom && !options.dataset_path.empty())
+    return fail(ErrorCode::kUsage, "random prompts are read from no file", "--dataset-path",
+                "say what the file is with --dataset-name: custom, sharegpt or trace");
   const auto refuse = [](std::string why, std::string flag, std::string fix = {}) {
     return fail(ErrorCode::kUsage, std::move(why), std::move(flag), std::move(fix));
   };

@@ -2,6 +2,7 @@
 #include "bench/limits.h"
 
 #include <charconv>
+#include <cmath>
 
 namespace plimsoll::bench {
 namespace {
@@ -62,7 +63,9 @@ Result<Limit> parse_limit(std::string_view text) {
     limit.comparison = is_inclusive ? Comparison::kAtMost : Comparison::kBelow;
   const std::string_view number = trim(text.substr(at + (is_inclusive ? 2 : 1)));
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), limit.value);
-  if (limit.key.empty() || error != std::errc() || end != number.data() + number.size()) return refuse();
+  if (limit.key.empty() || error != std::errc() || end != number.data() + number.size() ||
+      std::isnan(limit.value))
+    return refuse();
   return limit;
 }
 

@@ -97,6 +97,10 @@ std::vector<std::string> remarks(const Summary& s) {
   if (is_below_rate(s))
     all.push_back(fmt::format("Asked for {} requests/s, sent {:.2f}: see --max-concurrency and send lag.",
                               rate_text(s.requested_rate), *s.achieved_rate));
+  if (s.overlong > 0)
+    all.push_back(
+        fmt::format("{} replies have more tokens than were asked for (counted by {}): is the count right?",
+                    s.overlong, to_string(s.count_source)));
   if (s.completed > 0 && s.input_count_source == CountSource::kChunks)
     all.push_back("The server did not count the prompts: input tokens are estimated by words or bytes.");
   if (s.completed > 0 && s.count_source == CountSource::kChunks)

@@ -13,7 +13,7 @@ using Place = PromptMaker::Place;
 using workload::Distribution;
 using workload::LengthPairs;
 
-constexpr std::int64_t kMostTokens = 1'000'000'000;  // of one prompt or reply
+constexpr std::int64_t kMostTokens = 20'000'000;  // of one prompt or reply
 
 /// Uniform in [n(1-r), n(1+r)], outer bounds as vLLM rounds them.
 Distribution around(std::int64_t n, double ratio, std::int64_t least) {

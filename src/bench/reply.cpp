@@ -8,6 +8,7 @@ namespace {
 
 // Enough of an error body to recognise it.
 constexpr std::size_t kMaxErrorBytes = 2048;
+constexpr std::size_t kMaxReplyBytes = std::size_t{64} << 20;
 // Of one event, line or document.
 constexpr std::size_t kMaxEventBytes = std::size_t{16} << 20;
 
@@ -153,6 +154,8 @@ void ReplyReader::chunk(const ReplyEvent& event, std::int64_t tokens, double at_
   if (!answer.empty() && !r.first_answer_s) r.first_answer_s = at_s;
   r.last_token_s = at_s;
   r.chunks.push_back({at_s, tokens, bytes, tokens > 0});
+  if (r.produced.size() > kMaxReplyBytes)
+    return set_error(ErrorKind::kBadStream, "the reply is longer than 64 MiB");
   r.produced.append(event.thinking).append(event.called).append(answer);
   r.text += answer;
 }

@@ -191,7 +191,9 @@ bool is_content_type_of(Framing framing, std::string_view given) {
 
 ReplyEvent read_event(ReplyFormat format, JsonView event) {
   ReplyEvent read = meaning(format, event);
-  if (!event["error"].is_null()) read.is_error = true;
+  const JsonView error = event["error"];
+  const bool is_none = error.is_null() || error.as_string() == "" || error.as_bool() == false;
+  if (!is_none) read.is_error = true;
   return read;
 }
 

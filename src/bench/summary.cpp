@@ -270,6 +270,7 @@ Summary summarize(const std::vector<RequestRecord>& records, const RunFacts& fac
     if (record.cached_prompt_tokens)
       summary.cached_prompt_tokens = summary.cached_prompt_tokens.value_or(0) + *record.cached_prompt_tokens;
     summary.count_source = std::max(summary.count_source, record.count_source);
+    if (record.max_output_tokens > 0 && record.output_tokens > record.max_output_tokens) ++summary.overlong;
     if (!record.usage_prompt_tokens)
       summary.input_count_source = facts.has_tokenizer ? CountSource::kTokenizer : CountSource::kChunks;
     if (is_good(record, facts.goals)) ++summary.good;

@@ -56,7 +56,8 @@ void count_tokens(RequestRecord& record, const text::Tokenizer* tokenizer) {
                                                        [](const Chunk& c) { return c.has_exact_tokens; });
   std::int64_t exact = 0;
   for (const Chunk& chunk : chunks) exact += chunk.tokens;
-  if (record.usage_output_tokens) {
+  // A count of none beside text is a server that does not count.
+  if (record.usage_output_tokens && (*record.usage_output_tokens > 0 || chunks.empty())) {
     record.output_tokens = *record.usage_output_tokens;
     record.count_source = CountSource::kUsage;
   } else if (is_exact) {

@@ -184,6 +184,17 @@ TEST(Definitions, ATotalBesideTheFinishReasonIsNoToken) {
   }
 }
 
+TEST(Definitions, ACountOfNoneBesideTextIsNoCount) {
+  Script script;
+  for (int i = 0; i < 3; ++i) script.steps.push_back({50 + 10 * i, text_event(" a")});
+  script.steps.push_back({70, usage_event(3, 0)});
+  script.steps.push_back({70, "[DONE]"});
+  const Summary s = summary_of({script});
+  EXPECT_EQ(s.output_tokens, 3);
+  EXPECT_EQ(s.count_source, CountSource::kChunks);
+  EXPECT_NEAR(*s.of(Metric::kTtft).mean(), 50, kTolerance);
+}
+
 TEST(Definitions, FourTokensInAChunkShareItsGap) {
   Script script;
   for (int i = 0; i < 5; ++i) script.steps.push_back({50 + 40 * i, text_event(" a b c d")});
