@@ -167,7 +167,7 @@ void find_load(const std::vector<RequestRecord>& records, const RunFacts& facts,
   std::vector<double> lag;
   std::vector<double> connects;
   for (const RequestRecord& record : records) {
-    sent.push_back(record.sent_s);
+    if (record.follows < 0) sent.push_back(record.sent_s);  // a rate is of sessions, not of their turns
     lag.push_back((record.sent_s - record.eligible_s) * 1e3);
     if (record.connected_s) connects.push_back((*record.connected_s - record.sent_s) * 1e3);
   }
@@ -203,6 +203,10 @@ const std::array<MetricRow, kNumMetrics>& metric_table() {
        "Queue-inclusive End-to-end Latency"},
   }};
   return kTable;
+}
+
+const MetricRow& row_of(Metric metric) {
+  return metric_table()[static_cast<std::size_t>(metric)];
 }
 
 bool MetricSelection::has(Metric metric) const {

@@ -28,6 +28,8 @@ struct MetricRow {
 /// The one table from metric to its names.
 const std::array<MetricRow, kNumMetrics>& metric_table();
 
+const MetricRow& row_of(Metric metric);
+
 struct MetricSelection {
   std::vector<Metric> metrics = {Metric::kTtft, Metric::kTpot, Metric::kItl};
   std::vector<double> percentiles = {99};
@@ -116,8 +118,8 @@ struct Summary {
   std::int64_t live_tokens_peak = 0;
   std::optional<std::int64_t> cached_prompt_tokens;  // nothing: the server never said
 
-  double requested_rate = 0;  // infinity: all at once
-  std::optional<double> achieved_rate;
+  double requested_rate = 0;            // infinity: all at once
+  std::optional<double> achieved_rate;  // of session starts; without sessions every request is one
   std::optional<double> interarrival_cv2;
   double client_cpu_share = 0;  // of one core
   /// The client was too slow to be believed: sends or its loop were late. Only with half a core or more used:
@@ -133,7 +135,7 @@ struct Summary {
 
 Summary summarize(const std::vector<RequestRecord>& records, const RunFacts& facts);
 
-/// Fewer requests left per second than were asked for, whoever held them back.
+/// Fewer requests (of sessions: first turns) left per second than were asked for, whoever held them back.
 bool is_below_rate(const Summary& summary);
 
 // Of one request; nothing where it is undefined. Milliseconds.

@@ -168,6 +168,22 @@ TEST(Summary, ARateThatAServerHoldsDownIsNotTheClientsFault) {
   EXPECT_FALSE(is_below_rate(summarize(records, facts)));
 }
 
+TEST(Summary, ARateIsOfSessionStarts) {
+  std::vector<RequestRecord> records;
+  for (int i = 0; i < 20; ++i) records.push_back(reply(0.05 * i, {1}));
+  for (int i = 0; i < 20; ++i) {
+    records.push_back(reply(10 + 0.05 * i, {1}));  // the second turns, long after
+    records.back().follows = i;
+  }
+  RunFacts facts;
+  facts.duration_s = 11;
+  facts.requested_rate = 20;
+  const Summary s = summarize(records, facts);
+  ASSERT_TRUE(s.achieved_rate);
+  EXPECT_NEAR(*s.achieved_rate, 20, kTolerance);
+  EXPECT_FALSE(is_below_rate(s));
+}
+
 TEST(Summary, AnEmptyRunHasNoFigures) {
   const Summary s = summarize({}, {});
   EXPECT_EQ(s.completed, 0);
