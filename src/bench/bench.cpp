@@ -305,7 +305,6 @@ Result<RunResult> run(const Options& given, const ProgressSink& progress) {
   result.options = given;
   Options& options = result.options;
   if (options.endpoint.empty()) options.endpoint = default_endpoint(options.backend);
-  if (is_pooling(options.backend)) options.metrics.metrics = {Metric::kE2el};  // as vLLM: there is no other
   PLIMSOLL_TRY(const auto targets, targets_of(options));
   PLIMSOLL_TRY(std::vector<Prompt> prompts, load_prompts(options, options.num_prompts + options.num_warmups));
   PLIMSOLL_TRY_VOID(wait_until_ready(options));

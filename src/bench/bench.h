@@ -141,6 +141,10 @@ struct RunResult {
 /// endpoint cannot be reached at all.
 Result<RunResult> run(const Options& options, const ProgressSink& progress);
 
+/// The latencies of options.metrics that the report and the result of such a run have. As in vLLM: pooling
+/// has E2EL alone; a client's queue is behind a concurrency limit, and E2EL with it needs a finite rate too.
+std::vector<Metric> shown_metrics(const Options& options);
+
 /// The object of vLLM's --save-result; `detailed` keeps the arrays per request (--save-detailed). Our own
 /// figures are in its member "plimsoll". Undefined figures are null.
 Json to_json(const RunResult& result, bool detailed);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "bench/backend.h"
 #include "bench/bench.h"
 #include "bench/own_block.h"
 
@@ -44,14 +45,26 @@ void add_metric(FigureBlock& block, const MetricRow& row, const Samples& samples
 
 }  // namespace
 
+std::vector<Metric> shown_metrics(const Options& options) {
+  if (is_pooling(options.backend)) return {Metric::kE2el};
+  std::vector<Metric> shown;
+  for (const MetricRow& row : metric_table()) {
+    const bool has_queue =
+        row.metric == Metric::kClientQueueTime || row.metric == Metric::kE2elIncludingClientQueue;
+    if (has_queue && !options.max_concurrency) continue;
+    if (row.metric == Metric::kE2elIncludingClientQueue && !std::isfinite(options.request_rate)) continue;
+    if (options.metrics.has(row.metric)) shown.push_back(row.metric);
+  }
+  return shown;
+}
+
 std::string to_report(const RunResult& result) {
   // vLLM's widths: 50 in all, "{:<40} {:<10}".
   FigureBlock block(50, 40, 10);
   block.rule(" Serving Benchmark Result ", '=');
   add_counts(block, result);
-  const MetricSelection& selected = result.options.metrics;
-  for (const MetricRow& row : metric_table())
-    if (selected.has(row.metric)) add_metric(block, row, result.summary.of(row.metric), selected.percentiles);
+  for (const Metric metric : shown_metrics(result.options))
+    add_metric(block, row_of(metric), result.summary.of(metric), result.options.metrics.percentiles);
   block.rule("", '=');
   std::string text = block.text() + own_block(result);
   for (const std::string& remark : remarks(result.summary)) text += remark + "\n";

@@ -140,15 +140,14 @@ void add_latencies(Json& out, const RunResult& result) {
 }
 
 void add_statistics(Json& out, const RunResult& result) {
-  const MetricSelection& selected = result.options.metrics;
-  for (const MetricRow& row : metric_table()) {
-    if (!selected.has(row.metric)) continue;
-    const Samples& samples = result.summary.of(row.metric);
-    const std::string suffix = "_" + std::string(row.key) + "_ms";
+  for (const Metric metric : shown_metrics(result.options)) {
+    const Samples& samples = result.summary.of(metric);
+    const std::string suffix = "_" + std::string(row_of(metric).key) + "_ms";
     out.set("mean" + suffix, samples.mean());
     out.set("median" + suffix, samples.at(50));
     out.set("std" + suffix, samples.deviation());
-    for (double p : selected.percentiles) out.set("p" + percentile_name(p) + suffix, samples.at(p));
+    for (double p : result.options.metrics.percentiles)
+      out.set("p" + percentile_name(p) + suffix, samples.at(p));
   }
 }
 
