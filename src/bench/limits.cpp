@@ -44,6 +44,11 @@ const Json* find(const Json& result, const std::string& key) {
   return parent.contains(last) ? &parent[last] : nullptr;
 }
 
+bool is_of_the_server(const std::string& key) {
+  return key.starts_with("plimsoll.errors.") || key.starts_with("plimsoll.memory_used_bytes.") ||
+         key.starts_with("plimsoll.server_metrics.");
+}
+
 }  // namespace
 
 Result<Limit> parse_limit(std::string_view text) {
@@ -81,6 +86,17 @@ Result<std::vector<std::string>> broken_limits(const Json& result, const std::ve
     broken.push_back(limit.text + ": it is " + (value ? format_double(*value) : "unknown"));
   }
   return broken;
+}
+
+Status check_limits(const Options& options, const std::vector<Limit>& limits) {
+  RunResult blank;
+  blank.options = options;
+  blank.summary.endpoints.resize(options.base_urls.size());
+  blank.summary.steady.emplace();
+  std::vector<Limit> known = limits;
+  std::erase_if(known, [](const Limit& limit) { return is_of_the_server(limit.key); });
+  PLIMSOLL_TRY([[maybe_unused]] const auto broken, broken_limits(to_json(blank, false), known));
+  return {};
 }
 
 }  // namespace plimsoll::bench

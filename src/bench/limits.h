@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "bench/bench.h"
 
 namespace plimsoll::bench {
 
@@ -26,5 +27,10 @@ Result<Limit> parse_limit(std::string_view text);
 /// The limits that `result` breaks, each as a sentence. A figure that is null breaks its limit: nobody can
 /// say that it was kept. Errors: kUsage for a key that the result does not have.
 Result<std::vector<std::string>> broken_limits(const Json& result, const std::vector<Limit>& limits);
+
+/// Are the figures of `limits` in the result of a run with these options? Asked before it is run. What only
+/// the server decides (errors, memory, its metrics) may be in it. Errors: kUsage for a key that cannot be
+/// there.
+Status check_limits(const Options& options, const std::vector<Limit>& limits);
 
 }  // namespace plimsoll::bench

@@ -39,5 +39,24 @@ TEST(Limits, RefuseWhatIsNoLimitOrNoFigure) {
   }
 }
 
+TEST(Limits, AFigureThatTheRunWillNotHaveIsRefusedBeforeIt) {
+  const auto is_known = [](const Options& options, const char* text) {
+    return check_limits(options, {*parse_limit(text)}).has_value();
+  };
+  Options options;
+  for (const char* text : {"p99_ttft_ms>5", "failed>0", "plimsoll.e2el_ms.p99>5",
+                           "plimsoll.endpoints.0.failed>0", "plimsoll.memory_used_bytes.peak>5"})
+    EXPECT_TRUE(is_known(options, text)) << text;
+  for (const char* text : {"p99_e2el_ms>5", "p98_ttft_ms>5", "plimsoll.itl_ms.p98>5", "date>5"})
+    EXPECT_FALSE(is_known(options, text)) << text;
+  options.metrics.metrics = {Metric::kClientQueueTime, Metric::kE2elIncludingClientQueue};
+  EXPECT_FALSE(is_known(options, "mean_client_queue_time_ms>5"));
+  options.max_concurrency = 4;
+  EXPECT_TRUE(is_known(options, "mean_client_queue_time_ms>5"));
+  EXPECT_FALSE(is_known(options, "mean_e2el_including_client_queue_ms>5"));
+  options.request_rate = 2;
+  EXPECT_TRUE(is_known(options, "mean_e2el_including_client_queue_ms>5"));
+}
+
 }  // namespace
 }  // namespace plimsoll::bench
