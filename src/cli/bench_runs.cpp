@@ -41,6 +41,8 @@ Status check_search(const BenchFlags& f) {
     return refuse("a ramp has rates of its own, which nothing else can vary", "--ramp-up-strategy");
   if (!f.search.empty() && f.options.goodput.empty())
     return refuse("a search needs to know what a good request is", "--goodput");
+  if (f.has_goodput_share && f.options.goodput.empty())
+    return refuse("a share needs to know what a good request is", "--goodput");
   if (!(f.goodput_share > 0 && f.goodput_share <= 1))
     return refuse("the share of good requests is above 0 and at most 1", "--goodput-share");
   if (!(f.search_tolerance >= 0.001 && f.search_tolerance <= 1))
@@ -135,22 +137,26 @@ struct Outcome {
 
 /// Which run it is: its load, and how files and pages name it.
 struct StepName {
+  std::optional<bench::LoadAxis> axis;  // nothing: the only run
   double load = 0;
   std::string suffix;
   std::string title = "run";
 };
 
+/// What came of the run is gathered before anything is done with it that can fail.
 Result<Outcome> run_step(const BenchFlags& f, const bench::Options& options, const StepName& name,
                          Gathered& gathered) {
   PLIMSOLL_TRY(const bench::RunResult result, run_once(f, options));
+  const Json document = bench::to_json(result, f.common.is_json());
+  gathered.text += printable_page(bench::to_report(result));
+  if (!f.html.empty()) gathered.page.add(result, document, name.title, name.load);
+  if (f.common.is_json()) gathered.documents.push_back(document);
+  if (name.axis)
+    gathered.steps.push_back({*name.axis, name.load, result.summary, !f.options.goodput.empty()});
   PLIMSOLL_TRY_VOID(save(f, result, name.suffix));
-  Json document = bench::to_json(result, f.common.is_json());
   PLIMSOLL_TRY(const auto broken, bench::broken_limits(document, f.limits));
   for (const std::string& sentence : broken) std::cerr << "plimsoll: limit broken: " << sentence << "\n";
   const bool is_believable = result.summary.completed > 0 && !result.summary.client_limited;
-  gathered.text += printable_page(bench::to_report(result));
-  if (!f.html.empty()) gathered.page.add(result, document, name.title, name.load);
-  if (f.common.is_json()) gathered.documents.push_back(std::move(document));
   return Outcome{result.summary, is_believable && broken.empty()};
 }
 
@@ -159,54 +165,64 @@ Result<Outcome> run_at(const BenchFlags& f, bench::LoadAxis axis, double value, 
   const auto index = static_cast<std::int64_t>(gathered.steps.size());
   const std::string name = bench::load_text(axis, value);
   if (!f.common.quiet) std::cerr << "Run at " << to_string(axis) << " " << name << "\n";
-  PLIMSOLL_TRY(Outcome outcome,
-               run_step(f, bench::at_load(f.options, axis, value, index),
-                        {value, "." + name, std::string(to_string(axis)) + " " + name}, gathered));
-  gathered.steps.push_back({axis, value, outcome.summary, !f.options.goodput.empty()});
-  return outcome;
+  return run_step(f, bench::at_load(f.options, axis, value, index),
+                  {axis, value, "." + name, std::string(to_string(axis)) + " " + name}, gathered);
+}
+
+/// An asked share of good requests was missed. Without --goodput-share goodput is a measure, as in vLLM.
+bool misses_share(const BenchFlags& f, const bench::Summary& summary) {
+  return f.has_goodput_share && bench::good_share(summary).value_or(0) < f.goodput_share;
 }
 
 Status run_sweep(const BenchFlags& f, const bench::Sweep& sweep, Gathered& gathered) {
   for (const double value : sweep.values) {
     PLIMSOLL_TRY(const Outcome outcome, run_at(f, sweep.axis, value, gathered));
-    gathered.is_yes = gathered.is_yes && outcome.is_yes;
+    gathered.is_yes = gathered.is_yes && outcome.is_yes && !misses_share(f, outcome.summary);
   }
-  gathered.text += bench::to_table(gathered.steps);
   return {};
 }
 
 Status run_search(const BenchFlags& f, const bench::SearchRange& range, Gathered& gathered) {
   bench::Search search(range, f.search_tolerance);
+  const auto note = [&] {
+    gathered.search = Json::object({{"parameter", to_string(range.axis)},
+                                    {"goodput_share", f.goodput_share},
+                                    {"tolerance", f.search_tolerance},
+                                    {"best", search.best()},
+                                    {"first_miss", search.first_miss()}});
+  };
+  note();
   while (const auto value = search.next()) {
     PLIMSOLL_TRY(const Outcome outcome, run_at(f, range.axis, *value, gathered));
     // A run that cannot be believed, or that broke a limit, has not met anything.
     search.tell(outcome.is_yes && bench::good_share(outcome.summary).value_or(0) >= f.goodput_share);
+    note();
   }
   gathered.is_yes = search.best().has_value();
-  gathered.search = Json::object({{"parameter", to_string(range.axis)},
-                                  {"goodput_share", f.goodput_share},
-                                  {"tolerance", f.search_tolerance},
-                                  {"best", search.best()},
-                                  {"first_miss", search.first_miss()}});
   gathered.closing = bench::answer(range, search, f.goodput_share);
-  gathered.text += bench::to_table(gathered.steps) + gathered.closing;
   return {};
 }
 
-Result<Gathered> run_all(BenchFlags& f) {
+/// Every step has the same figures: those of the first are asked for.
+Status check_limits(const BenchFlags& f, const std::optional<bench::Sweep>& sweep,
+                    const std::optional<bench::SearchRange>& range) {
+  bench::Options first = f.options;
+  if (sweep) first = bench::at_load(first, sweep->axis, sweep->values.front(), 0);
+  if (range) first = bench::at_load(first, range->axis, range->least, 0);
+  return bench::check_limits(first, f.limits);
+}
+
+/// Errors: those of the first run that failed; what the runs before it gave is in `gathered`.
+Status run_all(BenchFlags& f, Gathered& gathered) {
   PLIMSOLL_TRY_VOID(fill_options(f));
   PLIMSOLL_TRY(const auto sweep, bench::parse_sweep(f.sweep));
   PLIMSOLL_TRY(const auto range, bench::parse_search(f.search));
-  Gathered gathered;
-  if (sweep) {
-    PLIMSOLL_TRY_VOID(run_sweep(f, *sweep, gathered));
-  } else if (range) {
-    PLIMSOLL_TRY_VOID(run_search(f, *range, gathered));
-  } else {
-    PLIMSOLL_TRY(const Outcome outcome, run_step(f, f.options, {}, gathered));
-    gathered.is_yes = outcome.is_yes;
-  }
-  return gathered;
+  PLIMSOLL_TRY_VOID(check_limits(f, sweep, range));
+  if (sweep) return run_sweep(f, *sweep, gathered);
+  if (range) return run_search(f, *range, gathered);
+  PLIMSOLL_TRY(const Outcome outcome, run_step(f, f.options, {}, gathered));
+  gathered.is_yes = outcome.is_yes && !misses_share(f, outcome.summary);
+  return {};
 }
 
 /// The one document of all runs.
@@ -216,6 +232,17 @@ Json document_of(Gathered& gathered) {
   if (gathered.search.is_null()) return document.set("sweep", std::move(gathered.documents));
   gathered.search.set("steps", std::move(gathered.documents));
   return document.set("search", std::move(gathered.search));
+}
+
+/// Writes the page and prints.
+Status show(const BenchFlags& f, Gathered& gathered) {
+  std::string output = gathered.text + bench::to_table(gathered.steps) + gathered.closing;
+  if (f.common.is_json()) {
+    if (!f.common.quiet) std::cerr << output;
+    output = dump(document_of(gathered)) + "\n";
+  }
+  if (!f.html.empty()) PLIMSOLL_TRY_VOID(write_file(f.html, gathered.page.html(gathered.closing)));
+  return write_output(f.common, output);
 }
 
 /// The steps of --sweep are the numbers of streams, if they are given.
@@ -272,20 +299,14 @@ int run_comparison(const BenchFlags& f) {
 int run_benchmarks(BenchFlags& f) {
   if (!f.compare.empty()) return run_comparison(f);
   if (f.selftest) return run_selftest(f);
-  auto gathered = run_all(f);
-  if (!gathered) return report_error(f.common, gathered.error());
-  std::string output = std::move(gathered->text);
-  if (f.common.is_json()) {
-    if (!f.common.quiet) std::cerr << output;
-    output = dump(document_of(*gathered)) + "\n";
-  }
-  if (!f.html.empty()) {
-    const auto drawn = write_file(f.html, gathered->page.html(gathered->closing));
-    if (!drawn) return report_error(f.common, drawn.error());
-  }
-  const auto written = write_output(f.common, output);
-  if (!written) return report_error(f.common, written.error());
-  return gathered->is_yes ? 0 : exit_status(ErrorCode::kNo);
+  Gathered gathered;
+  const Status ran = run_all(f, gathered);
+  if (!ran && gathered.text.empty()) return report_error(f.common, ran.error());
+  const Status shown = show(f, gathered);
+  if (!shown) return report_error(f.common, shown.error());
+  if (ran) return gathered.is_yes ? 0 : exit_status(ErrorCode::kNo);
+  std::cerr << "plimsoll: " << ran.error().describe() << "\n";
+  return exit_status(ran.error().code);
 }
 
 }  // namespace plimsoll::cli

@@ -29,6 +29,7 @@ struct BenchFlags {
   std::string sweep;   // concurrency=1,2,4
   std::string search;  // rate=0.5..50
   double goodput_share = 0.99;
+  bool has_goodput_share = false;  // it was given
   double search_tolerance = 0.05;
 
   bool save_result = false;

@@ -24,7 +24,10 @@ void add_load_flags(CLI::App& verb, BenchFlags& f) {
                   "concurrency=1,2,4 or 1..32 (doubling), or rate=0.5,1: a run for each, prompts of its own");
   verb.add_option("--search", f.search,
                   "concurrency=1..64 or rate=0.5..50: find the largest whose requests meet --goodput");
-  verb.add_option("--goodput-share", f.goodput_share, "part of all sent requests that has to be good")
+  verb.add_option(
+          "--goodput-share", f.goodput_share,
+          "part of all sent requests that has to be good: of a search, and exit 1 below it when given")
+      ->each([&f](const std::string&) { f.has_goodput_share = true; })
       ->capture_default_str();
   verb.add_option("--search-tolerance", f.search_tolerance,
                   "the search ends when what met and what missed are this part apart")

@@ -103,6 +103,23 @@ def test_a_search_without_an_answer_is_a_no(run, endpoint):
     assert "No concurrency from 1 on has 99 % good requests: 1 missed." in done.stdout
 
 
+@pytest.mark.parametrize("share, status", [([], 0), (["--goodput-share", "0.5"], 1)])
+def test_a_missed_share_is_a_no_when_it_was_asked_for(run, endpoint, share, status):
+    done = run("bench", "--base-url", endpoint, "--num-prompts", "2", "--goodput", "e2el:1", *share, *LOAD)
+    assert done.returncode == status, done.stderr
+
+
+def test_a_sweep_that_ends_early_keeps_its_steps(run, endpoint, tmp_path):
+    # The second step's file cannot be written: there is a folder of its name.
+    (tmp_path / "r.2").mkdir()
+    flags = ["--sweep", "concurrency=1,2,4", "--num-prompts", "2", "--request-log", str(tmp_path / "r"), *LOAD]
+    done = run("bench", "--base-url", endpoint, *flags)
+    assert done.returncode == 2 and "r.2" in done.stderr
+    assert done.stdout.count("Serving Benchmark Result") == 2 and "concurrency    req/s" in done.stdout
+    done = run("bench", "--base-url", endpoint, *flags, "--format", "json")
+    assert len(json.loads(done.stdout)["sweep"]) == 2
+
+
 def test_results_are_labelled_appended_and_compared(run, endpoint, tmp_path):
     for name, prompts in (("a.json", "6"), ("b.json", "6"), ("b.json", "8")):
         done = run("bench", "--base-url", endpoint, "--num-prompts", prompts, "--append-result", "--save-detailed", "--label",
@@ -126,6 +143,8 @@ def test_results_are_labelled_appended_and_compared(run, endpoint, tmp_path):
     (["--search", "rate=1..2"], "--goodput"),
     (["--search", "rate=1..2", "--sweep", "rate=1", "--goodput", "ttft:1"], "--sweep, --search"),
     (["--metadata", "tp"], "--metadata"),
+    (["--fail-if", "p99_e2el_ms>1"], "--fail-if"),
+    (["--goodput-share", "0.5"], "--goodput"),
     (["--sweep", "rate=1,2", "--ramp-up-strategy", "linear", "--ramp-up-start-rps", "1", "--ramp-up-end-rps", "2"],
      "--ramp-up-strategy"),
     (["--search", "rate=1", "--goodput", "ttft:1", "--goodput-share", "1.5"], "--goodput-share"),
