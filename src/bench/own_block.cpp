@@ -41,9 +41,14 @@ void add_throughput(FigureBlock& block, const Summary& s) {
   block.row("Steady output throughput (tok/s):", std::optional(s.steady->output_rate));
 }
 
-void add_client(FigureBlock& block, const Summary& s) {
-  // In a closed loop the server's replies make the gaps: they say nothing of the load.
-  if (std::isfinite(s.requested_rate)) {
+/// In a closed loop the server's replies make the gaps between sends: they say nothing of the load.
+bool is_open_loop(const Options& o) {
+  return std::isfinite(o.request_rate) || o.ramp || o.dataset == Dataset::kTrace ||
+         o.dataset == Dataset::kTimedTrace || o.dataset == Dataset::kBurstGpt;
+}
+
+void add_client(FigureBlock& block, const Options& options, const Summary& s) {
+  if (is_open_loop(options)) {
     block.row("Request rate sent (RPS):", s.achieved_rate);
     block.row("Variation of send gaps (CV2):", s.interarrival_cv2);
   }
@@ -66,7 +71,7 @@ std::string own_block(const RunResult& result) {
   block.row("Peak live tokens:", s.live_tokens_peak);
   if (result.server.memory_peak_bytes)
     block.row("Peak memory used (MiB):", std::optional(*result.server.memory_peak_bytes / (1024.0 * 1024.0)));
-  add_client(block, s);
+  add_client(block, result.options, s);
   block.rule("", '=');
   return block.text();
 }

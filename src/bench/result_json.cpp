@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "bench/backend.h"
@@ -151,6 +153,18 @@ void add_statistics(Json& out, const RunResult& result) {
   }
 }
 
+void add_totals(Json& out, const Summary& s) {
+  out.set("duration", s.duration_s);
+  out.set("completed", s.completed);
+  out.set("failed", s.failed);
+  out.set("total_input_tokens", s.input_tokens);
+  out.set("total_output_tokens", s.output_tokens);
+  out.set("request_throughput", s.request_rate_done);
+  out.set("request_goodput", s.goodput);
+  out.set("output_throughput", s.output_rate);
+  out.set("total_token_throughput", s.total_rate);
+}
+
 }  // namespace
 
 Json to_json(const RunResult& result, bool detailed) {
@@ -166,16 +180,13 @@ Json to_json(const RunResult& result, bool detailed) {
                            {"num_prompts", o.num_prompts},
                            {"request_rate", rate_or_inf(o.request_rate)},
                            {"burstiness", rate_or_inf(o.burstiness)},
-                           {"max_concurrency", o.max_concurrency},
-                           {"duration", s.duration_s},
-                           {"completed", s.completed},
-                           {"failed", s.failed},
-                           {"total_input_tokens", s.input_tokens},
-                           {"total_output_tokens", s.output_tokens},
-                           {"request_throughput", s.request_rate_done},
-                           {"request_goodput", s.goodput},
-                           {"output_throughput", s.output_rate},
-                           {"total_token_throughput", s.total_rate}});
+                           {"max_concurrency", o.max_concurrency}});
+  if (o.ramp) {
+    out.set("ramp_up_strategy", to_string(o.ramp->shape));
+    out.set("ramp_up_start_rps", o.ramp->start_rate);
+    out.set("ramp_up_end_rps", o.ramp->end_rate);
+  }
+  add_totals(out, s);
   if (detailed) add_arrays(out, result.records);
   add_latencies(out, result);
   out.set("max_output_tokens_per_s", static_cast<double>(s.peak_output_tokens_per_bucket));
@@ -193,7 +204,11 @@ Json to_json(const RunResult& result, bool detailed) {
 std::string default_file_name(const RunResult& result) {
   const Options& o = result.options;
   std::string name = o.label.empty() ? std::string(to_string(o.backend)) : o.label;
-  name += "-" + (std::isinf(o.request_rate) ? "inf" : format_double(o.request_rate)) + "qps";
+  if (o.ramp)
+    name += fmt::format("-ramp-up-{}-{}qps-{}qps", to_string(o.ramp->shape), o.ramp->start_rate,
+                        o.ramp->end_rate);
+  else
+    name += "-" + (std::isinf(o.request_rate) ? "inf" : format_double(o.request_rate)) + "qps";
   if (o.max_concurrency) name += "-concurrency" + std::to_string(*o.max_concurrency);
   std::string model = o.model.substr(o.model.find_last_of('/') + 1);
   for (char& c : model)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench_runs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -74,9 +76,16 @@ Status fill_options(BenchFlags& f) {
 }
 
 void print_start(const bench::Options& o) {
-  std::cerr << "Starting main benchmark run...\nTraffic request rate: "
-            << (std::isinf(o.request_rate) ? "inf" : format_double(o.request_rate))
-            << "\nBurstiness factor: " << (std::isinf(o.burstiness) ? "inf" : format_double(o.burstiness))
+  std::cerr << "Starting main benchmark run...\n";
+  if (o.ramp)
+    std::cerr << fmt::format(
+        "Traffic ramp-up strategy: {}.\nWill increase RPS from {} to {} RPS over the duration of the "
+        "benchmark.\n",
+        to_string(o.ramp->shape), o.ramp->start_rate, o.ramp->end_rate);
+  else
+    std::cerr << "Traffic request rate: "
+              << (std::isinf(o.request_rate) ? "inf" : format_double(o.request_rate)) << "\n";
+  std::cerr << "Burstiness factor: " << (std::isinf(o.burstiness) ? "inf" : format_double(o.burstiness))
             << (o.burstiness == 1 ? " (Poisson process)" : " (Gamma distribution)")
             << "\nMaximum request concurrency: "
             << (o.max_concurrency ? std::to_string(*o.max_concurrency) : "None") << "\n";

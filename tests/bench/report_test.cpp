@@ -224,6 +224,18 @@ TEST(FileName, IsVllms) {
   EXPECT_EQ(default_file_name(result), "openai-2.5qps-concurrency8-name-20260102-030405.json");
 }
 
+TEST(Report, ARampIsNamedAsVllmDoesAndItsRateShown) {
+  RunResult result = sample();
+  result.options.ramp = workload::Ramp{workload::RampShape::kLinear, 1, 10};
+  result = with_summary(std::move(result));
+  EXPECT_EQ(default_file_name(result), "openai-ramp-up-linear-1qps-10qps-name-20260102-030405.json");
+  const Json document = to_json(result, false);
+  EXPECT_EQ(*document["ramp_up_strategy"].as_string(), "linear");
+  EXPECT_EQ(document["ramp_up_start_rps"].as_double(), 1);
+  EXPECT_EQ(document["ramp_up_end_rps"].as_double(), 10);
+  EXPECT_NE(to_report(result).find("Request rate sent (RPS):                 1.00"), std::string::npos);
+}
+
 TEST(FileName, BeginsWithTheLabelAndTheResultKeepsMetadata) {
   RunResult result = with_summary(sample());
   result.options.label = "mine";
