@@ -16,6 +16,7 @@
 #include "bench/progress.h"
 #include "bench/selftest.h"
 #include "bench/sweep.h"
+#include "cli/idle_flags.h"
 #include "cli/model_argument.h"
 #include "report/report.h"
 
@@ -305,7 +306,20 @@ int run_comparison(const BenchFlags& f) {
 
 }  // namespace
 
+/// A self-test and a comparison send nothing to an endpoint: what shapes a run means nothing beside them.
+Status check_idle_flags(const BenchFlags& f) {
+  const auto except = [&](std::vector<std::string> kept) {
+    kept.insert(kept.end(), {"--help", "--format", "--output", "-q", "-v"});
+    return flags_except(*f.workload.verb, kept);
+  };
+  return refuse_idle_flags(*f.workload.verb,
+                           {{!f.compare.empty(), except({"--compare", "--seed"}), "beside --compare"},
+                            {f.selftest, except({"--selftest", "--sweep"}), "beside --selftest"}});
+}
+
 int run_benchmarks(BenchFlags& f) {
+  const Status checked = check_idle_flags(f);
+  if (!checked) return report_error(f.common, checked.error());
   if (!f.compare.empty()) return run_comparison(f);
   if (f.selftest) return run_selftest(f);
   Gathered gathered;

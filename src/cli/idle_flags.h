@@ -21,6 +21,9 @@ struct IdleFlags {
   std::string reason;  // goes on behind "would have no effect "
 };
 
+/// All flags of `verb` but those named.
+std::vector<std::string> flags_except(const CLI::App& verb, const std::vector<std::string>& kept);
+
 /// Errors: kUsage naming the flags of the first entry that are idle and were given on the command line.
 Status refuse_idle_flags(const CLI::App& verb, const std::vector<IdleFlags>& entries);
 

@@ -143,6 +143,7 @@ def test_results_are_labelled_appended_and_compared(run, endpoint, tmp_path):
     (["--search", "rate=1..2"], "--goodput"),
     (["--search", "rate=1..2", "--sweep", "rate=1", "--goodput", "ttft:1"], "--sweep, --search"),
     (["--metadata", "tp"], "--metadata"),
+    (["--selftest", "--html", "x", "--num-prompts", "3"], "--num-prompts"),
     (["--fail-if", "p99_e2el_ms>1"], "--fail-if"),
     (["--goodput-share", "0.5"], "--goodput"),
     (["--sweep", "rate=1,2", "--ramp-up-strategy", "linear", "--ramp-up-start-rps", "1", "--ramp-up-end-rps", "2"],
