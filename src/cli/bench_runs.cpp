@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -92,7 +94,18 @@ void print_start(const bench::Options& o) {
             << (o.max_concurrency ? std::to_string(*o.max_concurrency) : "None") << "\n";
 }
 
-Result<bench::RunResult> run_once(const BenchFlags& f, const bench::Options& options) {
+volatile std::sig_atomic_t is_interrupted = 0;
+
+/// The first SIGINT or SIGTERM ends the run with what it has; the second ends the process.
+void hear_interruptions() {
+  struct sigaction action{};
+  action.sa_handler = [](int) { is_interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+Result<bench::RunResult> run_once(const BenchFlags& f, bench::Options options) {
+  options.is_interrupted = [] { return is_interrupted != 0; };
   if (!f.common.quiet) print_start(options);
   report::ProgressLine line(f.common.quiet);
   bench::ProgressText text;
@@ -120,7 +133,11 @@ Status save(const BenchFlags& f, const bench::RunResult& result, const std::stri
   if (f.save_result || f.save_detailed || f.append_result) {
     std::string name = f.result_filename.empty() ? bench::default_file_name(result)
                                                  : f.result_filename + (f.append_result ? "" : suffix);
-    if (!f.result_dir.empty()) name = f.result_dir + "/" + name;
+    if (!f.result_dir.empty()) {
+      std::error_code fault;  // which the writing below will tell of
+      std::filesystem::create_directories(f.result_dir, fault);
+      name = f.result_dir + "/" + name;
+    }
     const std::string text = dump(bench::to_json(result, f.save_detailed));
     PLIMSOLL_TRY_VOID(f.append_result ? append_line(name, text) : write_file(name, text + "\n"));
   }
@@ -167,7 +184,7 @@ Result<Outcome> run_step(const BenchFlags& f, const bench::Options& options, con
   PLIMSOLL_TRY(const auto broken, bench::broken_limits(document, f.limits));
   for (const std::string& sentence : broken) std::cerr << "plimsoll: limit broken: " << sentence << "\n";
   const bool is_believable = result.summary.completed > 0 && !result.summary.client_limited;
-  return Outcome{result.summary, is_believable && broken.empty()};
+  return Outcome{result.summary, is_believable && broken.empty() && !result.was_interrupted};
 }
 
 /// The run at `value` of a sweep or search.
@@ -188,6 +205,7 @@ Status run_sweep(const BenchFlags& f, const bench::Sweep& sweep, Gathered& gathe
   for (const double value : sweep.values) {
     PLIMSOLL_TRY(const Outcome outcome, run_at(f, sweep.axis, value, gathered));
     gathered.is_yes = gathered.is_yes && outcome.is_yes && !misses_share(f, outcome.summary);
+    if (is_interrupted != 0) break;
   }
   return {};
 }
@@ -204,6 +222,7 @@ Status run_search(const BenchFlags& f, const bench::SearchRange& range, Gathered
   note();
   while (const auto value = search.next()) {
     PLIMSOLL_TRY(const Outcome outcome, run_at(f, range.axis, *value, gathered));
+    if (is_interrupted != 0) break;
     // A run that cannot be believed, or that broke a limit, has not met anything.
     search.tell(outcome.is_yes && bench::good_share(outcome.summary).value_or(0) >= f.goodput_share);
     note();
@@ -251,8 +270,11 @@ Status show(const BenchFlags& f, Gathered& gathered) {
     if (!f.common.quiet) std::cerr << output;
     output = dump(document_of(gathered)) + "\n";
   }
+  const Status written = write_output(f.common, output);
+  // A run may have taken hours: what cannot be written to its file is shown.
+  if (!written && !f.common.output.empty()) std::cout << output << std::flush;
   if (!f.html.empty()) PLIMSOLL_TRY_VOID(write_file(f.html, gathered.page.html(gathered.closing)));
-  return write_output(f.common, output);
+  return written;
 }
 
 /// The steps of --sweep are the numbers of streams, if they are given.
@@ -322,6 +344,7 @@ int run_benchmarks(BenchFlags& f) {
   if (!checked) return report_error(f.common, checked.error());
   if (!f.compare.empty()) return run_comparison(f);
   if (f.selftest) return run_selftest(f);
+  hear_interruptions();
   Gathered gathered;
   const Status ran = run_all(f, gathered);
   if (!ran && gathered.text.empty()) return report_error(f.common, ran.error());

@@ -2,9 +2,12 @@
 """`bench` against servers that we write here: what it asks, what it makes of the answers."""
 import json
 import os
+import signal
 import socket
 import ssl
+import subprocess
 import threading
+import time
 
 import hub_certificate
 from timetable import TimetableServer, completion
@@ -129,3 +132,28 @@ def test_a_key_that_the_server_echoes_is_hidden(run, tmp_path):
                         str(log), "--html", str(page), env={**os.environ, "OPENAI_API_KEY": "sk-secret-77"})
         written = seen.stdout + seen.stderr + log.read_text() + page.read_text()
         assert "sk-secret-77" not in written and "***" in written
+
+
+def test_an_interrupted_run_tells_what_it_has(binary, tmp_path):
+    slow = {"events": [[60_000, {"choices": [{"index": 0, "text": "late"}]}]]}
+    with TimetableServer([completion(3), slow]) as server:
+        process = subprocess.Popen([binary, "bench", "--base-url", server.url, "--model", "m", "--num-prompts", "3",
+                                    "--max-concurrency", "1", *SMALL, "--sweep", "concurrency=1,2"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while len(server.asked) < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    steps = json.loads(out)["sweep"]
+    assert process.returncode == 1 and len(steps) == 1
+    assert (steps[0]["completed"], steps[0]["failed"], steps[0]["plimsoll"]["interrupted"]) == (1, 0, True)
+    assert "Interrupted: 2 requests" in err
+
+
+def test_a_report_outlives_a_file_that_cannot_be_written(run):
+    with TimetableServer([completion(2)]) as server:
+        for flag in ("--html", "--request-log", "-o"):
+            seen = run("bench", "--base-url", server.url, "--model", "m", "--random-input-len", "4", "--num-prompts", "1",
+                       flag, "/nonexistent/x")
+            assert seen.returncode == 2 and "Serving Benchmark Result" in seen.stdout, (flag, seen)
