@@ -103,6 +103,7 @@ class Driver {
     Reply(Driver& driver, RequestRecord& record)
         : driver_(driver), record_(record), reader_(record, driver.load_.format) {}
     void on_connected(TimePoint at) override { record_.connected_s = driver_.seconds(at); }
+    void on_sent_again() override { record_.was_sent_again = true; }
     void on_read(const http::ReadStamp& stamp) override { driver_.on_read(stamp); }
     void on_head(int status, const http::Headers& headers, TimePoint at) override {
       reader_.head(status, http::header(headers, "content-type"), driver_.seconds(at));

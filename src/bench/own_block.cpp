@@ -102,6 +102,11 @@ std::vector<std::string> remarks(const Summary& s) {
   if (is_below_rate(s))
     all.push_back(fmt::format("Asked for {} requests/s, sent {:.2f}: see --max-concurrency and send lag.",
                               rate_text(s.requested_rate), *s.achieved_rate));
+  if (s.sent_again > 0)
+    all.push_back(
+        fmt::format("{} requests were sent again: the server had closed the connection that was kept for "
+                    "them. Without kept connections: --no-keep-alive.",
+                    s.sent_again));
   if (s.overlong > 0)
     all.push_back(
         fmt::format("{} replies have more tokens than were asked for (counted by {}): is the count right?",

@@ -55,8 +55,9 @@ struct RequestRecord {
   std::optional<std::int64_t> usage_output_tokens;
   std::optional<std::int64_t> cached_prompt_tokens;
 
-  bool is_unfinished = false;  // the run was interrupted before it was over
-  int status = 0;              // HTTP; 0 when there was no answer
+  bool was_sent_again = false;  // the kept connection it went to first was closed
+  bool is_unfinished = false;   // the run was interrupted before it was over
+  int status = 0;               // HTTP; 0 when there was no answer
   ErrorKind error = ErrorKind::kNone;
   std::string error_text;
 

@@ -87,6 +87,7 @@ Json own_figures(const RunResult& result) {
   own.set("late_chunks", s.late_chunks);
   own.set("connect_ms", spread(s.connect_ms));
   own.set("client_cpu_share", s.client_cpu_share);
+  own.set("sent_again", s.sent_again);
   own.set("interrupted", result.was_interrupted);
   own.set("client_limited", s.client_limited);
   own.set("client_starved", s.client_starved);

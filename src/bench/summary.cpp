@@ -168,6 +168,7 @@ void find_load(const std::vector<RequestRecord>& records, const RunFacts& facts,
   std::vector<double> connects;
   for (const RequestRecord& record : records) {
     if (record.follows < 0) sent.push_back(record.sent_s);  // a rate is of sessions, not of their turns
+    if (record.was_sent_again) ++summary.sent_again;
     lag.push_back((record.sent_s - record.eligible_s) * 1e3);
     if (record.connected_s) connects.push_back((*record.connected_s - record.sent_s) * 1e3);
   }

@@ -110,7 +110,8 @@ struct Summary {
   CountSource count_source = CountSource::kUsage;
   std::optional<SteadyWindow> steady;  // of runs with a concurrency limit
   std::int64_t unfinished = 0;
-  std::int64_t overlong = 0;  // replies with more tokens than were asked for, by the count that was taken
+  std::int64_t sent_again = 0;  // after a kept connection had turned out to be closed
+  std::int64_t overlong = 0;    // replies with more tokens than were asked for, by the count that was taken
   /// Where the counts of prompts come from; kChunks stands for an estimate by words or bytes.
   CountSource input_count_source = CountSource::kUsage;
   std::optional<double> live_tokens_mean;

@@ -29,6 +29,8 @@ struct Flight final : ResponseReader::Sink {
   ReplySink& sink;
   ResponseReader reader;
   std::string request;  // until the connection stands
+  std::string copy;     // of what went out on a kept connection, until anything comes back
+  Clock::time_point deadline;
   std::optional<EventLoop::Timer> timer;
   Clock::time_point last_at;
 
@@ -131,6 +133,8 @@ class EpollClient final : public Client {
   void on_writable(Line& line);
   void on_reading(Line& line, const Reading& reading, std::chrono::nanoseconds to_steady);
   void end_of_input(Line& line, int fault);
+  void board(Line& line, std::unique_ptr<Flight> flight);
+  void send_again(Line& line);
   void go_on(Line& line);
   void send(Line& line);
   void feed(Line& line, std::string_view bytes);
@@ -223,12 +227,8 @@ Status EpollClient::start(Call call, ReplySink& sink) {
   Line* line = take_idle(call.origin);
   if (!line) line = &open(call.origin);
   flight->last_at = Clock::now();
-  flight->timer = loop_->at(flight->last_at + call.timeout, [this, line] {
-    line->flight->timer.reset();
-    end(*line, Outcome::Kind::kTimeout, "no complete answer within the time limit", Clock::now());
-  });
-  line->flight = std::move(flight);
-  ++line->num_calls;
+  flight->deadline = flight->last_at + call.timeout;
+  board(*line, std::move(flight));
   ++num_flights_;
   if (line->connection.state() == Connection::State::kOpen) send(*line);
   // The caller hears of a failure only after start has returned.
@@ -305,7 +305,30 @@ void EpollClient::send(Line& line) {
   Flight& flight = *line.flight;
   flight.last_at = Clock::now();
   flight.sink.on_connected(flight.last_at);
+  if (line.num_calls > 1) flight.copy = flight.request;
   line.connection.write(std::exchange(flight.request, {}));
+}
+
+/// Puts a request on a connection.
+void EpollClient::board(Line& line, std::unique_ptr<Flight> flight) {
+  flight->timer = loop_->at(flight->deadline, [this, &line] {
+    line.flight->timer.reset();
+    end(line, Outcome::Kind::kTimeout, "no complete answer within the time limit", Clock::now());
+  });
+  line.flight = std::move(flight);
+  ++line.num_calls;
+}
+
+/// The server closed a kept connection just when it was used again.
+void EpollClient::send_again(Line& line) {
+  auto flight = std::move(line.flight);
+  loop_->cancel(*flight->timer);
+  flight->request = std::exchange(flight->copy, {});
+  close(line);
+  flight->sink.on_sent_again();
+  Line& fresh = open(line.origin);
+  board(fresh, std::move(flight));
+  go_on(fresh);
 }
 
 void EpollClient::on_reading(Line& line, const Reading& reading, std::chrono::nanoseconds to_steady) {
@@ -319,6 +342,7 @@ void EpollClient::on_reading(Line& line, const Reading& reading, std::chrono::na
     const ReadStamp stamp = reading.stamp(to_steady, line.flight->last_at);
     line.flight->last_at = stamp.at();
     if (!reading.is_end) {
+      if (!bytes.empty()) line.flight->copy.clear();
       line.flight->sink.on_read(stamp);
       feed(line, bytes);
     }
@@ -333,10 +357,10 @@ void EpollClient::on_reading(Line& line, const Reading& reading, std::chrono::na
 
 void EpollClient::end_of_input(Line& line, int fault) {
   Flight& flight = *line.flight;
+  if (!flight.copy.empty()) return send_again(line);
   if (flight.reader.end_of_input() == ResponseReader::Step::kComplete)
     return end(line, Outcome::Kind::kComplete, {}, flight.last_at);
-  std::string cause = fault != 0 ? std::strerror(fault) : "End of file";
-  if (line.num_calls > 1) cause += "; the server had kept the connection from an earlier request";
+  const std::string cause = fault != 0 ? std::strerror(fault) : "End of file";
   end(line, Outcome::Kind::kEarlyClose, flight.reader.fault() + " (" + cause + ")", flight.last_at);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many requests at once, to one server or several, on the caller's thread: what a load client drives. Each
 // piece of an answer comes with the time at which the kernel received it and the time at which it was read,
-// both taken before anything is parsed. Connections are kept and used again; nothing is ever sent twice. Not
+// both taken before anything is parsed. Connections are kept and used again; a request is sent twice
+// only where a kept connection turns out to be closed (RFC 9112, 9.3.1). Not
 // thread-safe: create, start and run on one thread.
 #pragma once
 
@@ -38,6 +39,9 @@ class ReplySink {
   virtual ~ReplySink() = default;
   /// The connection stands and the request's bytes are about to be given to the kernel.
   virtual void on_connected(TimePoint) {}
+  /// The request goes out once more, on a connection of its own: the server had closed the one it went to,
+  /// which was kept from an earlier request, without a byte in answer.
+  virtual void on_sent_again() {}
   /// One read of the socket; what it brought follows through on_head and on_body, if anything is whole.
   virtual void on_read(const ReadStamp&) {}
   virtual void on_head(int status, const Headers& headers, TimePoint at) = 0;

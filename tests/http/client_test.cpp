@@ -242,5 +242,61 @@ TEST(Client, TimersRunInTheirOrder) {
   EXPECT_EQ(order, "ab");
 }
 
+TEST(Client, ARequestOnAKeptConnectionThatWasClosedIsSentAgain) {
+  // Answers one request on each connection and closes it, without having said so.
+  const int door = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(door, any, length), 0);
+  ASSERT_EQ(::listen(door, 8), 0);
+  ASSERT_EQ(::getsockname(door, any, &length), 0);
+  std::thread server([door] {
+    for (int i = 0; i < 4; ++i) {
+      const int peer = ::accept(door, nullptr, nullptr);
+      char bytes[4096];
+      if (::recv(peer, bytes, sizeof bytes, 0) <= 0) break;
+      const std::string_view answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+      ::send(peer, answer.data(), answer.size(), MSG_NOSIGNAL);
+      // The next request comes before the end is seen, if it comes at once.
+      ::recv(peer, bytes, sizeof bytes, 0);
+      ::close(peer);
+    }
+  });
+  struct Again final : ReplySink {
+    int ends = 0, again = 0;
+    std::string text;
+    Outcome outcome;
+    std::function<void()> after;
+    void on_sent_again() override { ++again; }
+    void on_head(int, const Headers&, TimePoint) override {}
+    void on_body(std::string_view bytes, TimePoint) override { text += bytes; }
+    void on_end(const Outcome& result, TimePoint) override {
+      outcome = result;
+      ++ends;
+      if (after) after();
+    }
+  };
+  auto client = client_of("http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/");
+  std::vector<Again> calls(4);
+  const auto start = [&](std::size_t i) {
+    EXPECT_TRUE(client->start({"POST", "/", {}, "body", seconds(20)}, calls[i]));
+  };
+  for (std::size_t i = 0; i + 1 < calls.size(); ++i) calls[i].after = [&, i] { start(i + 1); };
+  start(0);
+  client->run();
+  client.reset();
+  server.join();
+  ::close(door);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(calls[i].outcome.kind, Outcome::Kind::kComplete) << calls[i].outcome.message;
+    EXPECT_EQ(calls[i].text, "ok");
+    EXPECT_EQ(calls[i].ends, 1);
+    EXPECT_EQ(calls[i].again, i == 0 ? 0 : 1);
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll::http
