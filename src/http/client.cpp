@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/client.h"
 
-#include <netdb.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "http/connection.h"
 #include "http/event_loop.h"
+#include "http/request_text.h"
 #include "http/response_reader.h"
 
 namespace plimsoll::http {
@@ -37,58 +37,6 @@ struct Flight final : ResponseReader::Sink {
   void head(int status, const Headers& headers) override { sink.on_head(status, headers, last_at); }
   void body(std::string_view bytes) override { sink.on_body(bytes, last_at); }
 };
-
-/// A line break would start another header. The value may be a key: no error shows it.
-Status check_headers(const Headers& headers) {
-  for (const auto& [name, value] : headers) {
-    if (name.find_first_of("\r\n") != std::string::npos)
-      return fail(ErrorCode::kUsage, "the name of a header holds a line break");
-    if (value.find_first_of("\r\n") != std::string::npos)
-      return fail(ErrorCode::kUsage, "the value of the header " + name + " holds a line break", {},
-                  "take the line break out, also at the end of a key that was read from a file");
-  }
-  return {};
-}
-
-std::string serialize(const Url& url, const Call& call, bool keep_alive) {
-  const bool is_default_port = url.port == (url.is_tls ? 443 : 80);
-  const bool is_ipv6 = url.host.find(':') != std::string::npos;
-  std::string out = call.method + " " + call.target + " HTTP/1.1\r\n";
-  if (header(call.headers, "host").empty()) {
-    out += "Host: " + (is_ipv6 ? "[" + url.host + "]" : url.host);
-    if (!is_default_port) out += ":" + std::to_string(url.port);
-    out += "\r\n";
-  }
-  for (const auto& [name, value] : call.headers) out += name + ": " + value + "\r\n";
-  if (!keep_alive && header(call.headers, "connection").empty()) out += "Connection: close\r\n";
-  const bool has_length = !header(call.headers, "content-length").empty();
-  if (!has_length && (!call.body.empty() || call.method == "POST"))
-    out += "Content-Length: " + std::to_string(call.body.size()) + "\r\n";
-  return out + "\r\n" + call.body;
-}
-
-Result<std::vector<Origin::Address>> look_up(const std::string& host, int port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  // RFC 6761: this name means the loopback also where no hosts file says so (containers, bare roots).
-  if (code != 0 && host == "localhost")
-    code = ::getaddrinfo("127.0.0.1", std::to_string(port).c_str(), &hints, &found);
-  if (code != 0)
-    return fail(ErrorCode::kNetwork, "cannot look up the host " + host + ": " + ::gai_strerror(code), {},
-                "check the spelling and the network");
-  std::vector<Origin::Address> addresses;
-  for (const addrinfo* at = found; at; at = at->ai_next) {
-    Origin::Address address;
-    address.family = at->ai_family;
-    address.length = at->ai_addrlen;
-    std::memcpy(&address.bytes, at->ai_addr, at->ai_addrlen);
-    addresses.push_back(address);
-  }
-  ::freeaddrinfo(found);
-  return addresses;
-}
 
 class EpollClient final : public Client {
  public:
@@ -220,10 +168,9 @@ EpollClient::Line* EpollClient::take_idle(std::size_t origin) {
 }
 
 Status EpollClient::start(Call call, ReplySink& sink) {
-  PLIMSOLL_TRY_VOID(check_headers(call.headers));
   PLIMSOLL_CHECK(call.origin < origins_.size(), "a call to a server that was not added");
   auto flight = std::make_unique<Flight>(sink, call.method == "HEAD");
-  flight->request = serialize(origins_[call.origin].url, call, options_.keep_alive);
+  PLIMSOLL_TRY(flight->request, request_text(origins_[call.origin].url, call, options_.keep_alive));
   Line* line = take_idle(call.origin);
   if (!line) line = &open(call.origin);
   flight->last_at = Clock::now();

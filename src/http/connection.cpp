@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/connection.h"
 
+#include <netdb.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -18,6 +19,29 @@ void set_options(int socket) {
 }
 
 }  // namespace
+
+Result<std::vector<Origin::Address>> look_up(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  // RFC 6761: this name means the loopback also where no hosts file says so (containers, bare roots).
+  if (code != 0 && host == "localhost")
+    code = ::getaddrinfo("127.0.0.1", std::to_string(port).c_str(), &hints, &found);
+  if (code != 0)
+    return fail(ErrorCode::kNetwork, "cannot look up the host " + host + ": " + ::gai_strerror(code), {},
+                "check the spelling and the network");
+  std::vector<Origin::Address> addresses;
+  for (const addrinfo* at = found; at; at = at->ai_next) {
+    Origin::Address address;
+    address.family = at->ai_family;
+    address.length = at->ai_addrlen;
+    std::memcpy(&address.bytes, at->ai_addr, at->ai_addrlen);
+    addresses.push_back(address);
+  }
+  ::freeaddrinfo(found);
+  return addresses;
+}
 
 Connection::Connection(EventLoop& loop, EventLoop::Watcher& watcher, const Origin& origin)
     : loop_(loop), watcher_(watcher), origin_(origin) {

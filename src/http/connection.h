@@ -30,6 +30,9 @@ struct Origin {
   std::shared_ptr<TlsClient> tls;  // null: plain
 };
 
+/// Every address of a host, in the resolver's order. Errors: kNetwork when the name is unknown.
+Result<std::vector<Origin::Address>> look_up(const std::string& host, int port);
+
 class Connection {
  public:
   enum class State { kConnecting, kHandshake, kOpen, kFailed };
