@@ -10,6 +10,7 @@
 #include "engine/kv_pool.h"
 #include "engine/load_quantization.h"
 #include "engine/paged_engine.h"
+#include "engine/panel_weights.h"
 #include "memory/embedded.h"
 #include "memory/load_quantization.h"
 #include "schedule/cache_group.h"
@@ -190,6 +191,10 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
     PLIMSOLL_TRY(const DType block, memory::block_at_load(*options.quantization));
     ThreadPool team(options.threads);
     PLIMSOLL_TRY_VOID(quantize_at_load(*artifact, block, team, options.on_progress, weights));
+  }
+  if (options.mode == ComputeMode::kAuto) {
+    ThreadPool team(options.threads);
+    PLIMSOLL_TRY_VOID(pack_at_load(*artifact, team, options.on_progress, weights));
   }
   sizes.max_model_len = plan.max_model_len.value;
   options.max_num_batched_tokens =

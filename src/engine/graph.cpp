@@ -5,6 +5,7 @@
 
 #include "engine/graph_parts.h"
 #include "kernels/elementwise.h"
+#include "kernels/panels.h"
 
 namespace plimsoll::engine {
 namespace {
@@ -13,6 +14,9 @@ static_assert(memory::kWidenedRows == kernels::kScratchRows, "the planned scratc
 static_assert(memory::kInputBlock == kernels::kInt8Block &&
                   memory::kInputBlockBytes == sizeof(kernels::Int8Block),
               "the planned inputs in eight bits are the kernels'");
+static_assert(2 * memory::kInputBlockBytes >= 2 * memory::kInputBlock, "two planes hold inputs in bf16");
+static_assert(memory::kPanelScratchRows * sizeof(float) == kernels::panel_scratch_bytes(1),
+              "the planned scratch of panels is the kernels'");
 
 }  // namespace
 
@@ -78,40 +82,76 @@ Bytes Graph::buffer_bytes() const {
   return Bytes(static_cast<std::int64_t>(floats * sizeof(float) + choices + codes));
 }
 
-bool Graph::takes_codes(const StoredMatrix& matrix) const {
-  return !codes_.empty() && kernels_.matmul_int8 && has_int8_products(matrix);
+Graph::Inputs Graph::inputs_of(const StoredMatrix& matrix) const {
+  if (const auto* panels = std::get_if<PanelRows>(&matrix.stored)) {
+    if (panels->dtype != DType::kBF16) return Inputs::kCodes;
+    return kernels_.panel_bf16 ? Inputs::kPairs : Inputs::kFloats;
+  }
+  return !codes_.empty() && kernels_.matmul_int8 && has_int8_products(matrix) ? Inputs::kCodes
+                                                                              : Inputs::kFloats;
 }
 
-void Graph::round_inputs(std::span<const Product> products, const float* input, std::int64_t num_rows) {
-  if (std::ranges::none_of(products, [&](const Product& product) { return takes_codes(*product.matrix); }))
-    return;
+Graph::Inputs Graph::round_inputs(std::span<const Product> products, const float* input,
+                                  std::int64_t num_rows) {
+  Inputs wanted = Inputs::kFloats;
+  for (const Product& product : products) {
+    const Inputs of = inputs_of(*product.matrix);
+    if (of == Inputs::kCodes || wanted == Inputs::kFloats) wanted = of;
+  }
+  if (wanted == Inputs::kFloats) return wanted;
   const std::int64_t columns = products.front().matrix->columns, blocks = columns / kernels::kInt8Block;
   const int planes = products.front().planes;
   const auto round = [&](std::int64_t row, int) {
-    kernels_.to_int8_blocks(input + row * columns, blocks, planes, codes_.data() + row * planes * blocks);
+    if (wanted == Inputs::kCodes)
+      kernels_.to_int8_blocks(input + row * columns, blocks, planes, codes_.data() + row * planes * blocks);
+    else
+      kernels_.to_bf16(input + row * columns, columns, pairs() + row * columns);
   };
   if (num_rows == 1)
     round(0, 0);
   else
     team_.run(num_rows, round);
+  return wanted;
+}
+
+void Graph::multiply_chunk(const Product& product, std::int64_t chunk, const float* input, Inputs rounded,
+                           std::int64_t num_rows, float* scratch) {
+  const StoredMatrix& matrix = *product.matrix;
+  const Inputs wanted = inputs_of(matrix);
+  const std::int64_t begin = chunk * product.rows_per_chunk(),
+                     end = std::min(begin + product.rows_per_chunk(), matrix.rows);
+  const auto* panels = std::get_if<PanelRows>(&matrix.stored);
+  if (!panels && wanted == Inputs::kCodes)
+    return multiply_rows(kernels_, matrix, begin, end, codes_.data(), num_rows, product.planes,
+                         product.output, product.output_stride, scratch);
+  if (!panels)
+    return multiply_rows(kernels_, matrix, begin, end, input, num_rows, product.output, product.output_stride,
+                         scratch);
+  kernels::PanelProduct of{.dtype = panels->dtype, .columns = matrix.columns};
+  of.panel = panels->panels + chunk * panels->panel_bytes;
+  of.rows = end - begin;
+  of.tokens = num_rows;
+  of.planes = product.planes;
+  of.out = product.output + begin;
+  of.out_stride = product.output_stride;
+  of.scratch = reinterpret_cast<std::byte*>(scratch);
+  if (chunk + 1 < product.chunks()) of.next = of.panel + panels->panel_bytes;
+  if (wanted == Inputs::kCodes)
+    kernels_.panel_int8(of, codes_.data());
+  else if (wanted == Inputs::kPairs && rounded == Inputs::kPairs)
+    kernels_.panel_bf16(of, pairs());
+  else
+    kernels_.panel_float(of, input);
 }
 
 void Graph::multiply(std::span<const Product> products, const float* input, std::int64_t num_rows) {
-  round_inputs(products, input, num_rows);
+  const Inputs rounded = round_inputs(products, input, num_rows);
   std::int64_t chunks = 0;
   for (const auto& product : products) chunks += product.chunks();
   team_.run(chunks, [&](std::int64_t chunk, int thread) {
     const Product* product = products.data();
     for (; chunk >= product->chunks(); ++product) chunk -= product->chunks();
-    const StoredMatrix& matrix = *product->matrix;
-    const std::int64_t begin = chunk * kRowsPerChunk, end = std::min(begin + kRowsPerChunk, matrix.rows);
-    float* const scratch = scratch_.data() + thread * scratch_stride_;
-    if (takes_codes(matrix))
-      multiply_rows(kernels_, matrix, begin, end, codes_.data(), num_rows, product->planes, product->output,
-                    product->output_stride, scratch);
-    else
-      multiply_rows(kernels_, matrix, begin, end, input, num_rows, product->output, product->output_stride,
-                    scratch);
+    multiply_chunk(*product, chunk, input, rounded, num_rows, scratch_.data() + thread * scratch_stride_);
   });
 }
 

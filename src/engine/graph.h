@@ -58,11 +58,16 @@ class Graph {
  private:
   struct Product;  // one matrix times all rows
   struct Angles;   // of one row
+  /// What a matrix reads of its inputs.
+  enum class Inputs { kFloats, kCodes, kPairs };  // as they are; in eight bits; in bf16
 
   void multiply(std::span<const Product> products, const float* input, std::int64_t num_rows);
-  bool takes_codes(const StoredMatrix& matrix) const;
-  /// Fills codes_ where one of the matrices takes inputs in eight bits.
-  void round_inputs(std::span<const Product> products, const float* input, std::int64_t num_rows);
+  void multiply_chunk(const Product& product, std::int64_t chunk, const float* input, Inputs rounded,
+                      std::int64_t num_rows, float* scratch);
+  Inputs inputs_of(const StoredMatrix& matrix) const;
+  /// Fills codes_ as the matrices want it. Returns what is in it; matrices that want another form read
+  /// floats.
+  Inputs round_inputs(std::span<const Product> products, const float* input, std::int64_t num_rows);
   void embed(std::span<const Row> rows);
   /// Each block reads `input` [rows, hidden] and leaves [rows, hidden] in `output`.
   void mixer_block(std::span<const Row> rows, int layer, const float* input, float* output);
@@ -131,6 +136,9 @@ class Graph {
     std::vector<std::int32_t> offsets;  // [experts + 1]: of each expert's places
   };
 
+  /// codes_ as inputs in bf16: [rows, columns].
+  std::uint16_t* pairs() { return reinterpret_cast<std::uint16_t*>(codes_.data()); }
+
   const model::ModelSpec& spec_;
   ModelWeights weights_;
   RopeTables ropes_;
@@ -158,7 +166,7 @@ class Graph {
   std::vector<float> latents_;    // [threads, max_rows]: of one head, queries and sums in the latent space
   std::vector<float> gate_;       // [max_rows, intermediate]
   std::vector<float> up_;         // [max_rows, intermediate]
-  std::vector<kernels::Int8Block> codes_;  // [max_rows, planes, columns / 32]: inputs in eight bits, or empty
+  std::vector<kernels::Int8Block> codes_;  // [max_rows, planes, columns / 32]: or bf16, or empty
   std::vector<float> logits_;              // [max_logit_rows, vocab]
   std::vector<float> angles_;  // [max_rows, 2, rotary_dim/2]: cosines, sines; then those of windows
   std::vector<float> states_;  // [max_rows, state_stride]: memory::StateWidths

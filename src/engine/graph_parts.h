@@ -7,6 +7,7 @@
 
 #include "base/division.h"
 #include "engine/graph.h"
+#include "kernels/panels.h"
 
 namespace plimsoll::engine {
 
@@ -20,7 +21,10 @@ struct Graph::Product {
   float* output = nullptr;  // [rows, output_stride]
   std::int64_t output_stride = 0;
   int planes = 1;  // of inputs in eight bits
-  std::int64_t chunks() const { return divided_up(matrix->rows, kRowsPerChunk); }
+  std::int64_t chunks() const { return divided_up(matrix->rows, rows_per_chunk()); }
+  std::int64_t rows_per_chunk() const {
+    return std::holds_alternative<PanelRows>(matrix->stored) ? kernels::kPanelRows : kRowsPerChunk;
+  }
 };
 
 /// How far one row turns, and in what pairs.

@@ -2,16 +2,14 @@
 #include "engine/load_quantization.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "base/division.h"
+#include "engine/weight_memory.h"
 #include "kernels/to_blocks.h"
 
 namespace plimsoll::engine {
@@ -19,49 +17,13 @@ namespace {
 
 constexpr std::int64_t kRowsAtOnce = 16;  // of one thread
 
-void add_matrices(FfnWeights& ffn, std::vector<StoredMatrix*>& list) {
-  list.insert(list.end(), {&ffn.gate, &ffn.up, &ffn.down});
-}
-
 /// Those of a layer that the graph multiplies with and that become blocks.
 std::vector<StoredMatrix*> matrices_of(LayerWeights& layer) {
-  LatentWeights& latent = layer.latent;
-  StateWeights& state = layer.state;
-  std::vector<StoredMatrix*> list{&layer.query,
-                                  &layer.key,
-                                  &layer.value,
-                                  &layer.output_gate,
-                                  &layer.attention_output,
-                                  &latent.query_compression,
-                                  &latent.query_expansion,
-                                  &latent.compression,
-                                  &state.query_key_value,
-                                  &state.gate,
-                                  &state.step,
-                                  &state.beta,
-                                  &state.selection,
-                                  &state.step_expansion,
-                                  &state.gate_expansion,
-                                  &state.output};
-  for (auto* heads : {&latent.keys, &latent.values})
+  std::vector<StoredMatrix*> list = multiplied_matrices(layer);
+  for (auto* heads : {&layer.latent.keys, &layer.latent.values})
     for (StoredMatrix& head : *heads) list.push_back(&head);
-  add_matrices(layer.ffn, list);
-  add_matrices(layer.shared, list);
-  for (FfnWeights& expert : layer.experts) add_matrices(expert, list);
-  std::erase_if(list,
-                [](const StoredMatrix* matrix) { return matrix->rows == 0 || !matrix->becomes_blocks; });
+  std::erase_if(list, [](const StoredMatrix* matrix) { return !matrix->becomes_blocks; });
   return list;
-}
-
-/// All bytes that a matrix of plain numbers is read from.
-std::span<const std::byte> source_of(const StoredMatrix& matrix) {
-  if (const auto* turned = std::get_if<TurnedRows>(&matrix.stored))
-    return {turned->data,
-            static_cast<std::size_t>(turned->rows * matrix.columns * info(turned->dtype).block_bytes)};
-  const auto& plain = std::get<PlainRows>(matrix.stored);
-  const std::int64_t first = matrix.runs.at(0), last = matrix.runs.at(matrix.rows - 1);
-  return {plain.data + first * plain.row_bytes,
-          static_cast<std::size_t>((last - first + 1) * plain.row_bytes)};
 }
 
 Bytes plain_bytes(const StoredMatrix& matrix) {
@@ -72,19 +34,6 @@ Bytes plain_bytes(const StoredMatrix& matrix) {
 
 std::int64_t row_bytes(const StoredMatrix& matrix, DType block) {
   return stored_bytes(block, matrix.columns)->value;
-}
-
-/// Memory that goes back to the system as a whole.
-Result<std::shared_ptr<std::byte>> reserve(std::int64_t bytes) {
-  const auto size = static_cast<std::size_t>(bytes);
-  void* data =
-      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED)
-    return fail(ErrorCode::kNo,
-                "the system refuses " + as_gib(Bytes(bytes)) + " for the weights: " + std::strerror(errno),
-                "--quantization", "free memory, or take a smaller model");
-  return std::shared_ptr<std::byte>(static_cast<std::byte*>(data),
-                                    [size](std::byte* mapped) { ::munmap(mapped, size); });
 }
 
 /// False when a number cannot be told in blocks.
@@ -115,7 +64,7 @@ Status quantize_at_load(const artifact::Artifact& artifact, DType block, ThreadP
     for (const StoredMatrix* matrix : layers.back()) total += matrix->rows * row_bytes(*matrix, block);
   }
   if (total == 0) return {};
-  PLIMSOLL_TRY(weights.blocks, reserve(total));
+  PLIMSOLL_TRY(weights.blocks, reserve_weights(total, "--quantization"));
   std::byte* out = weights.blocks.get();
   std::vector<float> scratch;
   for (std::size_t i = 0; i < layers.size(); ++i) {

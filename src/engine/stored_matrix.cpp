@@ -152,6 +152,10 @@ void widen_row(const TurnedRows& turned, std::int64_t row, std::int64_t columns,
   for (std::int64_t i = 0; i < columns; ++i) out[i] = numbers.at(i * turned.rows + row);
 }
 
+void widen_row(const PanelRows&, std::int64_t, std::int64_t, float*) {
+  PLIMSOLL_CHECK(false, "panels are multiplied, never read row by row");
+}
+
 // Rows that lie near each other side by side in the file are read together; false where they do not.
 bool widen_turned(const TurnedRows& turned, const StoredMatrix& matrix, std::int64_t begin, std::int64_t end,
                   float* out) {

@@ -108,6 +108,13 @@ struct TurnedRows {
   std::int64_t rows = 0;
 };
 
+/// Rows in panels of 32, which were moved there when the model was loaded (kernels/panels.h).
+struct PanelRows {
+  DType dtype = DType::kF32;
+  const std::byte* panels = nullptr;  // [ceil(rows / kPanelRows), panel_bytes]
+  std::int64_t panel_bytes = 0;
+};
+
 /// Which of the stored rows a matrix has: all from `first` on, or `run` of every `step`.
 struct RowRuns {
   std::int64_t first = 0;
@@ -119,7 +126,8 @@ struct RowRuns {
 struct StoredMatrix {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::variant<PlainRows, ByteRows, NibbleRows, PackedRows, GptqColumns, AwqColumns, BookRows, TurnedRows>
+  std::variant<PlainRows, ByteRows, NibbleRows, PackedRows, GptqColumns, AwqColumns, BookRows, TurnedRows,
+               PanelRows>
       stored;
   RowRuns runs = {};
   bool becomes_blocks = false;  // when a load quantizes: memory::becomes_blocks of its weight

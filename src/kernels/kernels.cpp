@@ -14,7 +14,11 @@ struct IsaName {
   Isa isa;
   std::string_view name;
 };
-constexpr IsaName kNames[] = {{Isa::kScalar, "scalar"}, {Isa::kAvx2, "avx2"}, {Isa::kAvx512, "avx512"}};
+constexpr IsaName kNames[] = {{Isa::kScalar, "scalar"},
+                              {Isa::kAvx2, "avx2"},
+                              {Isa::kAvx512, "avx512"},
+                              {Isa::kAvx512Vnni, "avx512_vnni"},
+                              {Isa::kAvx512Bf16, "avx512_bf16"}};
 
 const Kernels& choose() {
   const std::vector<Isa> isas = available_isas();
@@ -40,8 +44,13 @@ std::vector<Isa> available_isas() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
     isas.push_back(Isa::kAvx2);
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
       isas.push_back(Isa::kAvx512);
+      if (__builtin_cpu_supports("avx512vnni")) {
+        isas.push_back(Isa::kAvx512Vnni);
+        if (__builtin_cpu_supports("avx512bf16")) isas.push_back(Isa::kAvx512Bf16);
+      }
+    }
   }
 #endif
   return isas;
@@ -70,6 +79,8 @@ bool has_int8_products(DType dtype) {
 
 const Kernels& kernels_for(Isa isa) {
 #if defined(__x86_64__)
+  if (isa == Isa::kAvx512Bf16) return kAvx512Bf16Kernels;
+  if (isa == Isa::kAvx512Vnni) return kAvx512VnniKernels;
   if (isa == Isa::kAvx512) return kAvx512Kernels;
   if (isa == Isa::kAvx2) return kAvx2Kernels;
 #endif

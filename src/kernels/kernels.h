@@ -14,7 +14,7 @@
 
 namespace plimsoll::kernels {
 
-enum class Isa { kScalar, kAvx2, kAvx512 };
+enum class Isa { kScalar, kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16 };
 std::string_view to_string(Isa isa);
 /// Instruction sets this processor can run, widest last. Always holds kScalar.
 std::vector<Isa> available_isas();
@@ -41,6 +41,20 @@ struct Int8Block {
 
 /// True for the block types whose weights are whole numbers times a scale: matmul_int8 takes them.
 bool has_int8_products(DType dtype);
+
+/// A panel (panels.h) times inputs: out[t, r] = sum_k x[t, k] * w[r, k] for its rows.
+struct PanelProduct {
+  DType dtype = DType::kBF16;
+  const std::byte* panel = nullptr;
+  std::int64_t columns = 0;
+  std::int64_t rows = 0;  // of the panel that are in use: at most kPanelRows
+  std::int64_t tokens = 0;
+  int planes = 1;        // of inputs in eight bits
+  float* out = nullptr;  // [tokens, out_stride], from the panel's first row on
+  std::int64_t out_stride = 0;
+  std::byte* scratch = nullptr;     // [panel_scratch_bytes(columns)] of this thread
+  const std::byte* next = nullptr;  // a panel that will be read soon, or null
+};
 
 /// One token in a row of a recurrent state.
 struct Recurrence {
@@ -77,7 +91,7 @@ struct Kernels {
                  std::int64_t out_stride, float* scratch);
 
   /// Rounds inputs for matmul_int8: the second plane of two holds what rounding left of the first.
-  /// values: [blocks, 32], out: [planes, blocks]. Null without such products.
+  /// values: [blocks, 32], out: [planes, blocks].
   void (*to_int8_blocks)(const float* values, std::int64_t blocks, int planes, Int8Block* out);
   /// As matmul, of rounded inputs: exact whole sums within a group of weights under one scale, which are
   /// added in rising order, then planes; the same bits on every processor. x: [tokens, planes, columns / 32],
@@ -86,6 +100,13 @@ struct Kernels {
   void (*matmul_int8)(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t rows,
                       const Int8Block* x, std::int64_t tokens, int planes, float* out,
                       std::int64_t out_stride, float* scratch);
+
+  /// Products of a panel of whole numbers, the same bits as matmul_int8's. x: [tokens, planes, columns / 32]
+  void (*panel_int8)(const PanelProduct& product, const Int8Block* x);
+  /// Of a panel of bf16: fused, k rising, one sum for each output. x: [tokens, columns]
+  void (*panel_float)(const PanelProduct& product, const float* x);
+  /// The same with inputs in bf16, in pairs of columns; null where the instruction set has no such products.
+  void (*panel_bf16)(const PanelProduct& product, const std::uint16_t* x);
 
   /// out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i].  x, weight, out: [n]; out may be x.
   void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* out);
@@ -116,8 +137,8 @@ struct Kernels {
 
 /// The kernels of one instruction set; it must be in available_isas().
 const Kernels& kernels_for(Isa isa);
-/// The widest available, or what the environment variable PLIMSOLL_ISA (scalar avx2 avx512) names if this
-/// processor has it; asked once per process.
+/// The widest available, or what the environment variable PLIMSOLL_ISA (scalar avx2 avx512 avx512_vnni
+/// avx512_bf16) names if this processor has it; asked once per process.
 const Kernels& select();
 
 /// Rotates pairs of q or k in place: (x[a], x[b]) by angle position * inverse_frequency[i].

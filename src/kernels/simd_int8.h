@@ -5,7 +5,7 @@
 // stands beside it and on every processor. Everything is static or depends on V.
 #pragma once
 
-#include "kernels/kernels.h"
+#include "kernels/int8_blocks.h"
 #include "kernels/simd_blocks.h"
 
 namespace plimsoll::kernels {
@@ -176,28 +176,7 @@ static __m256 panel_times_token(const CodePanel& panel, std::int64_t columns, co
   return total;
 }
 
-static PLIMSOLL_INLINE void round_block(const float* values, Int8Block* out) {
-  out->scale = int8_of_floats(values, kInt8Block, out->codes);
-  for (int half = 0; half < 2; ++half) {
-    int sum = 0;
-    for (int i = 0; i < 16; ++i) sum += out->codes[16 * half + i];
-    out->sums[half] = static_cast<std::int16_t>(sum);
-  }
-}
-
-/// The fields of Kernels; see kernels.h.
-template <class V>
-static void simd_to_int8_blocks(const float* values, std::int64_t blocks, int planes, Int8Block* out) {
-  for (std::int64_t block = 0; block < blocks; ++block, values += kInt8Block) {
-    round_block(values, out + block);
-    if (planes < 2) continue;
-    float left[kInt8Block];
-    for (int i = 0; i < kInt8Block; ++i)
-      left[i] = values[i] - out[block].scale * static_cast<float>(out[block].codes[i]);
-    round_block(left, out + blocks + block);
-  }
-}
-
+/// The field of Kernels; see kernels.h.
 template <class V>
 static void simd_matmul_int8(DType dtype, const std::byte* weights, std::int64_t columns, std::int64_t rows,
                              const Int8Block* x, std::int64_t tokens, int planes, float* out,

@@ -250,17 +250,27 @@ static void simd_rope(float* x, int heads, int head_dim, int rotary_dim, bool in
   }
 }
 
+/// Products of panels, which differ more between instruction sets than a V can say.
+struct PanelKernels {
+  decltype(Kernels::panel_int8) int8;
+  decltype(Kernels::panel_float) float32;
+  decltype(Kernels::panel_bf16) bf16;
+};
+
 /// The table of one instruction set.
 template <class V>
-static constexpr Kernels simd_kernels(Isa isa) {
+static constexpr Kernels simd_kernels(Isa isa, const PanelKernels& panels) {
   return {isa,
           simd_to_float<V>,
           simd_to_bf16<V>,
           simd_to_e4m3<V>,
           simd_to_i8<V>,
           simd_matmul<V>,
-          simd_to_int8_blocks<V>,
+          round_blocks,
           simd_matmul_int8<V>,
+          panels.int8,
+          panels.float32,
+          panels.bf16,
           simd_rms_norm<V>,
           simd_silu_mul<V>,
           simd_dot_f32<V>,

@@ -9,8 +9,10 @@ namespace plimsoll::kernels {
 
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__)
-extern const Kernels kAvx2Kernels;    // needs avx2, fma, f16c
-extern const Kernels kAvx512Kernels;  // needs avx512 f, bw, dq, vl besides
+extern const Kernels kAvx2Kernels;        // needs avx2, fma, f16c
+extern const Kernels kAvx512Kernels;      // needs avx512 f, bw, dq, vl besides
+extern const Kernels kAvx512VnniKernels;  // and avx512 vnni
+extern const Kernels kAvx512Bf16Kernels;  // and avx512 bf16
 #endif
 
 }  // namespace plimsoll::kernels

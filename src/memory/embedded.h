@@ -57,6 +57,8 @@ struct EmbeddedOptions {
 /// Weight rows that a thread of the engine widens to f32 at once; the kernels' own number, which engine
 /// asserts.
 inline constexpr int kWidenedRows = 8;
+/// The same for a panel that is opened: rows of floats that its scratch is as large as.
+inline constexpr int kPanelScratchRows = 24;
 /// Inputs of a matrix that share a scale in eight bits, and what they take; the kernels' own numbers
 /// likewise.
 inline constexpr int kInputBlock = 32, kInputBlockBytes = 40;
@@ -90,11 +92,11 @@ struct Workspace {
   Bytes states;         // [T, max(StateWidths::total(), hidden)]; nothing without states
   Bytes gate;           // [T, intermediate]; nothing without gates
   Bytes up;             // [T, intermediate]
-  Bytes codes;          // [T, max(ceil(widest matrix / 32), 2 ceil(hidden / 32))] blocks; nothing in float32
+  Bytes codes;          // [T, 2 ceil(widest matrix / 32)] blocks; nothing in float32
   Bytes rope_angles;    // [T, rotary_dim]: cosines and sines, of each of the model's ropes
   Bytes logits;         // [min(max_num_seqs, kLogitRows), vocab]; nothing for models of embeddings
   Bytes experts;        // mixtures: rows of one expert in and out [T, 2 hidden], scores [T, experts], choices
-  Bytes thread_rows;    // [threads, kWidenedRows, widest matrix]
+  Bytes thread_rows;    // [threads, kPanelScratchRows, widest matrix]; in float32 kWidenedRows
   Bytes attention_scores;  // [threads, max_model_len], one more where a layer has sinks
 
   Bytes activation() const;  // the rows of T tokens

@@ -158,14 +158,13 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   space.gate = rows.of(tokens, widths.gate);
   space.up = rows.of(tokens, widths.intermediate);
   if (options.compute == EmbeddedCompute::kAuto)
-    space.codes = rows.of(tokens, std::max(divided_up(widths.columns, kInputBlock),
-                                           2 * divided_up(widths.hidden, kInputBlock)) *
-                                      (kInputBlockBytes / 4));
+    space.codes = rows.of(tokens, 2 * divided_up(widths.columns, kInputBlock) * (kInputBlockBytes / 4));
   space.experts = rows.of(tokens, widths.mixture) + rows.of(1, widths.experts + (widths.experts > 0 ? 1 : 0));
   space.rope_angles = rows.of(
       tokens, std::int64_t{spec.rope.rotary_dim} + (spec.window_rope ? spec.window_rope->rotary_dim : 0));
   if (!spec.pooling) space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);
-  space.thread_rows = rows.of(std::int64_t{options.threads} * kWidenedRows, widths.columns);
+  const int scratch_rows = options.compute == EmbeddedCompute::kAuto ? kPanelScratchRows : kWidenedRows;
+  space.thread_rows = rows.of(std::int64_t{options.threads} * scratch_rows, widths.columns);
   space.attention_scores = rows.of(options.threads, length) + rows.of(options.threads, widths.sinks);
   if (!rows.is_sound())
     return fail(ErrorCode::kMalformed, "the engine's buffers for this model would not fit 63 bits",

@@ -97,9 +97,9 @@ TEST(Embedded, AnExampleByHand) {
   EXPECT_EQ(answer->plan.num_blocks.value, 21);
   EXPECT_EQ(answer->pool_source, PoolSource::kDemand);
   EXPECT_DOUBLE_EQ(answer->plan.max_concurrency, 3.0);
-  // 8 tokens x (64 x 5 + 2 x 32 + 2 x 128 + 16) + 3 x 512 + 2 x 8 x 128 + 2 x 100 floats, and 8 x 4 blocks of
-  // 40 bytes
-  EXPECT_EQ(answer->plan.workspace.value, 4 * (8 * 656 + 3 * 512 + 2 * 8 * 128 + 2 * 100) + 8 * 4 * 40);
+  // 8 tokens x (64 x 5 + 2 x 32 + 2 x 128 + 16) + 3 x 512 + 2 x 24 x 128 + 2 x 100 floats, and 8 x 2 x 4
+  // blocks of 40 bytes
+  EXPECT_EQ(answer->plan.workspace.value, 4 * (8 * 656 + 3 * 512 + 2 * 24 * 128 + 2 * 100) + 8 * 2 * 4 * 40);
   EXPECT_EQ(answer->plan.peak.value, 1'000'000 + 21 * 8192 + answer->plan.workspace.value + 64 * kMiB);
 }
 
@@ -150,7 +150,7 @@ TEST(Embedded, Float32DoublesTheCache) {
 TEST(Embedded, InputsInEightBitsAreForAutoAlone) {
   EmbeddedOptions options;
   options.max_num_batched_tokens = 3;
-  EXPECT_EQ(embedded_workspace(llama(kTiny), options)->codes.value, 3 * 4 * 40);
+  EXPECT_EQ(embedded_workspace(llama(kTiny), options)->codes.value, 3 * 2 * 4 * 40);
   options.compute = EmbeddedCompute::kFloat32;
   EXPECT_EQ(embedded_workspace(llama(kTiny), options)->codes.value, 0);
 }
