@@ -101,16 +101,12 @@ Graph::Inputs Graph::round_inputs(std::span<const Product> products, const float
   if (wanted == Inputs::kFloats) return wanted;
   const std::int64_t columns = products.front().matrix->columns, blocks = columns / kernels::kInt8Block;
   const int planes = products.front().planes;
-  const auto round = [&](std::int64_t row, int) {
+  each_row(team_, num_rows, [&](std::int64_t row) {
     if (wanted == Inputs::kCodes)
       kernels_.to_int8_blocks(input + row * columns, blocks, planes, codes_.data() + row * planes * blocks);
     else
       kernels_.to_bf16(input + row * columns, columns, pairs() + row * columns);
-  };
-  if (num_rows == 1)
-    round(0, 0);
-  else
-    team_.run(num_rows, round);
+  });
   return wanted;
 }
 
@@ -155,27 +151,26 @@ void Graph::multiply(std::span<const Product> products, const float* input, std:
   });
 }
 
-void Graph::embed(std::span<const Row> rows) {
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    float* out = residual_.data() + static_cast<std::int64_t>(r) * spec_.hidden_size;
-    widen_rows(weights_.token_embedding, rows[r].token, rows[r].token + 1, out);
-    if (spec_.embedding_scale != 1.0)
-      for (int i = 0; i < spec_.hidden_size; ++i) out[i] *= static_cast<float>(spec_.embedding_scale);
-    const auto add_row = [&](const StoredMatrix& table, std::int64_t row) {
-      if (table.rows == 0) return;
-      widen_rows(table, row, row + 1, normed_.data());  // not in use yet
-      for (int i = 0; i < spec_.hidden_size; ++i) out[i] += normed_[static_cast<std::size_t>(i)];
-    };
-    add_row(weights_.token_type_embedding, 0);
-    add_row(weights_.position_embedding, rows[r].position + spec_.first_position);
-    if (!weights_.embedding_norm.weight.empty()) normalize(weights_.embedding_norm, out, out);
-    float* angles = angles_.data() + static_cast<std::int64_t>(r) * angle_stride_;
-    rope_angles(rows[r].stays_within ? *ropes_.within : ropes_.all, rows[r].position, angles,
-                angles + spec_.rope.rotary_dim / 2);
-    if (!ropes_.windows) continue;
-    angles += spec_.rope.rotary_dim;
-    rope_angles(*ropes_.windows, rows[r].position, angles, angles + spec_.window_rope->rotary_dim / 2);
-  }
+void Graph::embed_row(const Row& row, std::int64_t r) {
+  const std::int64_t hidden = spec_.hidden_size;
+  float* const out = residual_.data() + r * hidden;
+  widen_rows(weights_.token_embedding, row.token, row.token + 1, out);
+  multiply_by(spec_.embedding_scale, hidden, out);
+  const auto add_row = [&](const StoredMatrix& table, std::int64_t at) {
+    if (table.rows == 0) return;
+    float* const values = normed_.data() + r * hidden;  // not in use yet
+    widen_rows(table, at, at + 1, values);
+    for (std::int64_t i = 0; i < hidden; ++i) out[i] += values[i];
+  };
+  add_row(weights_.token_type_embedding, 0);
+  add_row(weights_.position_embedding, row.position + spec_.first_position);
+  if (!weights_.embedding_norm.weight.empty()) normalize(weights_.embedding_norm, out, out);
+  float* angles = angles_.data() + r * angle_stride_;
+  rope_angles(row.stays_within ? *ropes_.within : ropes_.all, row.position, angles,
+              angles + spec_.rope.rotary_dim / 2);
+  if (!ropes_.windows) return;
+  angles += spec_.rope.rotary_dim;
+  rope_angles(*ropes_.windows, row.position, angles, angles + spec_.window_rope->rotary_dim / 2);
 }
 
 void Graph::normalize(const NormWeights& norm, const float* input, float* output) const {
@@ -190,22 +185,23 @@ void Graph::normalize(const NormWeights& norm, const float* input, float* output
 
 const float* Graph::normalized(const NormWeights& norm, const float* input, std::int64_t num_rows) {
   if (norm.weight.empty()) return input;
-  for (std::int64_t r = 0; r < num_rows; ++r)
+  each_row(team_, num_rows, [&](std::int64_t r) {
     normalize(norm, input + r * spec_.hidden_size, normed_.data() + r * spec_.hidden_size);
+  });
   return normed_.data();
 }
 
 void Graph::add_to_residual(const NormWeights& post_norm, const model::Residual& residual, const float* input,
                             float* update, std::int64_t num_rows) {
-  const std::int64_t hidden = spec_.hidden_size, count = num_rows * hidden;
-  for (std::int64_t r = 0; r < num_rows && !post_norm.weight.empty(); ++r)
-    normalize(post_norm, update + r * hidden, update + r * hidden);
-  if (spec_.residual_is_normed) std::copy_n(input, count, residual_.data());
-  if (residual.kept != 1.0)
-    for (std::int64_t i = 0; i < count; ++i)
-      residual_[static_cast<std::size_t>(i)] *= static_cast<float>(residual.kept);
-  kernels_.add_scaled_f32(static_cast<float>(spec_.residual_scale * residual.added), update, count,
-                          residual_.data());
+  const std::int64_t hidden = spec_.hidden_size;
+  each_row(team_, num_rows, [&](std::int64_t r) {
+    float* const added = update + r * hidden;
+    float* const sum = residual_.data() + r * hidden;
+    if (!post_norm.weight.empty()) normalize(post_norm, added, added);
+    if (spec_.residual_is_normed) std::copy_n(input + r * hidden, hidden, sum);
+    multiply_by(residual.kept, hidden, sum);
+    kernels_.add_scaled_f32(static_cast<float>(spec_.residual_scale * residual.added), added, hidden, sum);
+  });
 }
 
 void Graph::mixer_block(std::span<const Row> rows, int layer, const float* input, float* output) {
@@ -249,7 +245,7 @@ void Graph::layer_side_by_side(std::span<const Row> rows, int layer) {
 }
 
 void Graph::forward(std::span<const Row> rows) {
-  embed(rows);
+  each_row(team_, std::ssize(rows), [&](std::int64_t r) { embed_row(rows[static_cast<std::size_t>(r)], r); });
   if (!states_.empty()) find_runs(rows);
   for (int layer = 0; layer < static_cast<int>(spec_.layers.size()); ++layer)
     if (spec_.is_parallel)
@@ -260,8 +256,9 @@ void Graph::forward(std::span<const Row> rows) {
 
 std::span<const float> Graph::final_states(std::int64_t first, std::int64_t count) {
   const std::int64_t hidden = spec_.hidden_size;
-  for (std::int64_t r = 0; r < count; ++r)
+  each_row(team_, count, [&](std::int64_t r) {
     normalize(weights_.output_norm, residual_.data() + (first + r) * hidden, normed_.data() + r * hidden);
+  });
   return {normed_.data(), static_cast<std::size_t>(count * hidden)};
 }
 

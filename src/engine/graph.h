@@ -68,7 +68,7 @@ class Graph {
   /// Fills codes_ as the matrices want it. Returns what is in it; matrices that want another form read
   /// floats.
   Inputs round_inputs(std::span<const Product> products, const float* input, std::int64_t num_rows);
-  void embed(std::span<const Row> rows);
+  void embed_row(const Row& row, std::int64_t r);
   /// Each block reads `input` [rows, hidden] and leaves [rows, hidden] in `output`.
   void mixer_block(std::span<const Row> rows, int layer, const float* input, float* output);
   void attention_block(std::span<const Row> rows, int layer, const float* input, float* output);

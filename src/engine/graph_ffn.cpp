@@ -66,7 +66,7 @@ void Graph::feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const
   const std::int64_t width = weights.up.rows;  // at most the planned width of gate_ and up_
   const Product gate_up[] = {{&weights.up, up_.data(), width}, {&weights.gate, gate_.data(), width}};
   multiply(std::span(gate_up).first(ffn.is_gated ? 2 : 1), input, num_rows);
-  team_.run(num_rows, [&](std::int64_t r, int) {
+  each_row(team_, num_rows, [&](std::int64_t r) {
     float* up = up_.data() + r * width;
     add_bias(weights.up_bias, up);
     if (ffn.is_gated) {
@@ -85,10 +85,11 @@ void Graph::feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const
   });
   const Product down[] = {{&weights.down, output, spec_.hidden_size}};
   multiply(down, up_.data(), num_rows);
-  for (std::int64_t r = 0; r < num_rows; ++r) {
+  if (weights.down_bias.empty() && ffn.output_scale == 1.0) return;
+  each_row(team_, num_rows, [&](std::int64_t r) {
     add_bias(weights.down_bias, output + r * spec_.hidden_size);
     multiply_by(ffn.output_scale, spec_.hidden_size, output + r * spec_.hidden_size);
-  }
+  });
 }
 
 // Which rows each expert computes: rows of expert e are places [offsets[e], offsets[e + 1]), ascending.
@@ -115,7 +116,7 @@ void Graph::mixture(std::int64_t num_rows, int layer, const float* input, float*
   const std::int64_t hidden = spec_.hidden_size, per_token = ffn.experts_per_token;
   const Product router[] = {{&weights.router, mixture_.scores.data(), ffn.experts}};
   multiply(router, input, num_rows);
-  team_.run(num_rows, [&](std::int64_t r, int) {
+  each_row(team_, num_rows, [&](std::int64_t r) {
     float* scores = mixture_.scores.data() + r * ffn.experts;
     add_bias(weights.router_bias, scores);
     choose_experts(ffn.router, {scores, static_cast<std::size_t>(ffn.experts)}, weights.score_bias,

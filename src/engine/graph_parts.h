@@ -2,6 +2,7 @@
 // What the parts of the graph (graph.cpp, graph_attention.cpp, ...) share and nobody else sees.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +15,18 @@ namespace plimsoll::engine {
 /// Rows of a weight matrix that one thread takes at a time: enough work to outweigh taking it, enough chunks
 /// to share.
 inline constexpr std::int64_t kRowsPerChunk = 64;
+
+/// Calls work(row) for each of a step's rows: on the caller for a few, or some rows at a time on the team.
+template <class Work>
+void each_row(ThreadPool& team, std::int64_t num_rows, Work work) {
+  constexpr std::int64_t kFewRows = 4, kChunksPerThread = 4;  // a row takes less than handing it out
+  const std::int64_t share =
+      num_rows < kFewRows ? num_rows : divided_up(num_rows, kChunksPerThread * team.threads());
+  if (num_rows == 0) return;
+  team.run(divided_up(num_rows, share), [&](std::int64_t chunk, int) {
+    for (std::int64_t row = chunk * share; row < std::min((chunk + 1) * share, num_rows); ++row) work(row);
+  });
+}
 
 /// One matrix times all rows.
 struct Graph::Product {
