@@ -54,6 +54,8 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
                 "reuse the KV of equal prompt beginnings (on by default)");
   verb.add_option("--prefix-cache-dir", flags.prefix_cache_dir,
                   "folder in which that KV outlives the process; read at the start, written at the end");
+  verb.add_option("--packed-cache", flags.packed_cache_dir,
+                  "folder in which weights are kept as the kernels read them: the next start maps them");
   verb.add_option("--batching", flags.batching, "continuous, or static to compare with")
       ->check(CLI::IsMember({"continuous", "static"}))
       ->capture_default_str();
@@ -90,6 +92,7 @@ Result<serve::LoadOptions> load_options(const EngineFlags& flags, const std::str
   engine.block_size = flags.block_size;
   engine.enable_prefix_caching = flags.enable_prefix_caching;
   engine.prefix_cache_dir = flags.prefix_cache_dir;
+  engine.packed_cache_dir = flags.packed_cache_dir;
   if (!flags.prefix_cache_dir.empty() && !flags.enable_prefix_caching)
     return fail(ErrorCode::kUsage, "a prefix cache that is switched off cannot be kept",
                 "--prefix-cache-dir, --no-enable-prefix-caching", "give one of the two");

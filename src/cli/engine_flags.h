@@ -27,6 +27,7 @@ struct EngineFlags {
   std::optional<double> memory_utilization;
   bool enable_prefix_caching = true;
   std::string prefix_cache_dir;
+  std::string packed_cache_dir;
   std::string batching = "continuous";
   std::string generation_config = "auto";
   std::string chat_template;

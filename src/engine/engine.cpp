@@ -194,7 +194,10 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
   }
   if (options.mode == ComputeMode::kAuto) {
     ThreadPool team(options.threads);
-    PLIMSOLL_TRY_VOID(pack_at_load(*artifact, team, options.on_progress, weights));
+    const std::string_view quantization =
+        options.quantization ? memory::to_string(*options.quantization) : std::string_view();
+    PLIMSOLL_TRY_VOID(pack_at_load(*artifact, {options.packed_cache_dir, quantization, options.on_progress},
+                                   team, weights));
   }
   sizes.max_model_len = plan.max_model_len.value;
   options.max_num_batched_tokens =

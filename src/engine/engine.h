@@ -48,6 +48,7 @@ struct EngineOptions {
   std::optional<double> memory_utilization;  // share of the available memory for all of it; default 0.92
   bool enable_prefix_caching = true;
   std::string prefix_cache_dir;  // folder in which the prefix cache outlives the process; empty: it does not
+  std::string packed_cache_dir;  // folder in which arranged weights outlive the process; empty: they do not
   Batching batching = Batching::kContinuous;
   std::function<void(std::string_view)> on_progress = [](std::string_view) {};  // of a long load
 };

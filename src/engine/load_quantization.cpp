@@ -65,6 +65,7 @@ Status quantize_at_load(const artifact::Artifact& artifact, DType block, ThreadP
   }
   if (total == 0) return {};
   PLIMSOLL_TRY(weights.blocks, reserve_weights(total, "--quantization"));
+  weights.blocks_bytes = total;
   std::byte* out = weights.blocks.get();
   std::vector<float> scratch;
   for (std::size_t i = 0; i < layers.size(); ++i) {

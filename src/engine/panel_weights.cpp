@@ -2,11 +2,16 @@
 #include "engine/panel_weights.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/division.h"
+#include "base/log.h"
+#include "engine/panel_file.h"
 #include "engine/weight_memory.h"
 #include "kernels/panels.h"
 
@@ -39,36 +44,81 @@ void move_panels(const StoredMatrix& matrix, ThreadPool& team, std::byte* out) {
   });
 }
 
-}  // namespace
+/// Pages that only the old form of a matrix was read from. What quantize_at_load made lies in memory of its
+/// own, where whole pages inside can go.
+void let_go(const artifact::Artifact& artifact, const ModelWeights& weights,
+            std::span<const std::byte> source) {
+  const bool is_made = weights.blocks && source.data() >= weights.blocks.get() &&
+                       source.data() < weights.blocks.get() + weights.blocks_bytes;
+  if (!is_made) return artifact.release(source);
+  constexpr std::uintptr_t kPage = 4096;
+  const auto begin = (reinterpret_cast<std::uintptr_t>(source.data()) + kPage - 1) / kPage * kPage;
+  const auto end = (reinterpret_cast<std::uintptr_t>(source.data()) + source.size()) / kPage * kPage;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
 
-Status pack_at_load(const artifact::Artifact& artifact, ThreadPool& team,
-                    const std::function<void(std::string_view)>& on_progress, ModelWeights& weights) {
-  std::vector<std::vector<StoredMatrix*>> parts;
+/// What becomes panels, part by part: the layers, then the head.
+using Parts = std::vector<std::vector<StoredMatrix*>>;
+
+Parts parts_of(ModelWeights& weights) {
+  Parts parts;
   for (LayerWeights& layer : weights.layers) parts.push_back(multiplied_matrices(layer));
   parts.push_back({&weights.output_head});
-  std::int64_t total = 0;
-  for (auto& part : parts) {
+  for (auto& part : parts)
     std::erase_if(part, [](const StoredMatrix* matrix) { return !becomes_panels(*matrix); });
-    for (const StoredMatrix* matrix : part) total += bytes_of(*matrix);
-  }
-  if (total == 0) return {};
-  PLIMSOLL_TRY(weights.panels, reserve_weights(total, "--model"));
-  std::byte* out = weights.panels.get();
+  return parts;
+}
+
+/// Calls make(matrix, its panels) where they have to be made, and lets each matrix be its panels at `out`.
+template <class Make>
+void take_over(const Parts& parts, const artifact::Artifact& artifact, ModelWeights& weights, std::byte* out,
+               Make make) {
   const auto* table = std::get_if<PlainRows>(&weights.token_embedding.stored);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    on_progress(fmt::format("arranging weights: part {} of {}", i + 1, parts.size()));
+  for (const auto& part : parts) {
     std::vector<std::span<const std::byte>> sources;
-    for (StoredMatrix* matrix : parts[i]) {
+    for (StoredMatrix* matrix : part) {
       const auto& plain = std::get<PlainRows>(matrix->stored);
       if (!table || plain.data != table->data) sources.push_back(source_of(*matrix));
-      move_panels(*matrix, team, out);
+      make(*matrix, out);
       const std::int64_t bytes = bytes_of(*matrix);
       const PanelRows panels{plain.dtype, out, kernels::panel_bytes(plain.dtype, matrix->columns)};
       *matrix = {matrix->rows, matrix->columns, panels};
       out += bytes;
     }
-    for (const auto source : sources) artifact.release(source);
+    for (const auto source : sources) let_go(artifact, weights, source);
   }
+}
+
+}  // namespace
+
+Status pack_at_load(const artifact::Artifact& artifact, const Packing& packing, ThreadPool& team,
+                    ModelWeights& weights) {
+  const Parts parts = parts_of(weights);
+  std::int64_t total = 0;
+  for (const auto& part : parts)
+    for (const StoredMatrix* matrix : part) total += bytes_of(*matrix);
+  if (total == 0) return {};
+  const std::string& folder = packing.packed_cache_dir;
+  const std::string identity = folder.empty() ? "" : panels_identity(artifact, packing.quantization);
+  if (!folder.empty()) {
+    auto kept = map_panels(folder, identity, total);
+    if (!kept) log_warning(kept.error());
+    if (kept && *kept) {
+      weights.panels = std::move(*kept);
+      take_over(parts, artifact, weights, weights.panels.get(), [](const StoredMatrix&, std::byte*) {});
+      return {};
+    }
+  }
+  PLIMSOLL_TRY(weights.panels, reserve_weights(total, "--dtype"));
+  std::int64_t done = 0;
+  take_over(parts, artifact, weights, weights.panels.get(), [&](const StoredMatrix& matrix, std::byte* out) {
+    packing.on_progress(fmt::format("arranging weights: {} of {} MB", done / 1'000'000, total / 1'000'000));
+    move_panels(matrix, team, out);
+    done += bytes_of(matrix);
+  });
+  if (folder.empty()) return {};
+  const auto stored = keep_panels(folder, identity, {weights.panels.get(), static_cast<std::size_t>(total)});
+  if (!stored) log_warning(stored.error());
   return {};
 }
 

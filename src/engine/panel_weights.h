@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "artifact/artifact.h"
@@ -13,10 +14,17 @@
 
 namespace plimsoll::engine {
 
-/// Moves every matrix of a type that has panels. A tied embedding stays in the file beside its copy: a step
-/// reads a few rows of it. Errors: kNo when the system refuses the memory.
+/// Moves every matrix of a type that has panels, or finds them in the folder where they were kept
+/// (`packed_cache_dir`; empty: they are not), and keeps them there. A folder that cannot be used costs the
+/// keeping, not the start. `quantization`: its name, when one was made at load. A tied embedding stays in the
+/// file beside its copy: a step reads a few rows of it. Errors: kNo when the system refuses the memory.
 /// Source: docs/formats/panels.md.
-Status pack_at_load(const artifact::Artifact& artifact, ThreadPool& team,
-                    const std::function<void(std::string_view)>& on_progress, ModelWeights& weights);
+struct Packing {
+  std::string packed_cache_dir;
+  std::string_view quantization;
+  const std::function<void(std::string_view)>& on_progress;
+};
+Status pack_at_load(const artifact::Artifact& artifact, const Packing& packing, ThreadPool& team,
+                    ModelWeights& weights);
 
 }  // namespace plimsoll::engine

@@ -2,20 +2,16 @@
 #include "engine/prefix_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 #include <span>
 
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/mapped_file.h"
+#include "engine/kept_file.h"
 #include "kernels/kernels.h"
 
 namespace plimsoll::engine {
@@ -25,78 +21,10 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "plimsoll prefixes 1\n";
 /// Rises when a change of the engine changes the bits that it writes into the pool.
-constexpr int kArithmetic = 1;
+constexpr int kArithmetic = 2;
 constexpr std::size_t kDigestBytes = 64;          // hex digits at the end
-constexpr std::int64_t kSampledBytes = 4096;      // at three places of each tensor
 constexpr std::size_t kMostPrefixes = 1 << 20;    // of a file; a table is held in memory
 constexpr std::uint32_t kMostKeyBytes = 1 << 20;  // of one block's salt and contents
-
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-
-void add_text(Digest& digest, std::string_view text) {
-  digest.add(bytes_of(text.size()));
-  digest.add(std::as_bytes(std::span(text)));
-}
-
-void add_samples(Digest& digest, std::span<const std::byte> data) {
-  const auto size = static_cast<std::int64_t>(data.size());
-  const std::int64_t length = std::min(size, kSampledBytes);
-  for (const std::int64_t at : {std::int64_t{0}, (size - length) / 2, size - length})
-    digest.add(data.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(length)));
-}
-
-/// A new file of the owner's beside `path`, written with its digest. What is not put in place is removed.
-class Writer {
- public:
-  explicit Writer(const std::string& path)
-      : temporary_(path + ".partial.XXXXXX"),
-        digest_(DigestKind::kSha256),
-        fd_(::mkstemp(temporary_.data())) {
-    if (fd_ < 0) error_ = errno;
-  }
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-  ~Writer() {
-    if (fd_ < 0) return;
-    ::close(fd_);
-    ::unlink(temporary_.c_str());
-  }
-
-  void add(std::span<const std::byte> data) {
-    digest_.add(data);
-    write(data);
-  }
-  template <class T>
-  void add_number(const T& value) {
-    add(bytes_of(value));
-  }
-  /// Ends the file with its digest and puts it in place. The system's reason when something went wrong.
-  std::optional<std::string> put_in_place(const std::string& path) {
-    const std::string digest = digest_.finish();
-    write(std::as_bytes(std::span(digest)));
-    if (error_ == 0 && (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), path.c_str()) != 0)) error_ = errno;
-    if (error_ != 0) return std::strerror(error_);
-    ::close(std::exchange(fd_, -1));
-    return std::nullopt;
-  }
-
- private:
-  void write(std::span<const std::byte> data) {
-    while (error_ == 0 && !data.empty()) {
-      const ssize_t done = ::write(fd_, data.data(), data.size());
-      if (done < 0 && errno != EINTR) error_ = errno;
-      if (done > 0) data = data.subspan(static_cast<std::size_t>(done));
-    }
-  }
-
-  std::string temporary_;
-  Digest digest_;
-  int fd_ = -1;
-  int error_ = 0;
-};
 
 /// Those that a file may hold, with parents renumbered; what stands behind one that is left out goes with it.
 std::vector<schedule::KeptPrefix> storable(std::vector<schedule::KeptPrefix> prefixes) {
@@ -114,18 +42,6 @@ std::vector<schedule::KeptPrefix> storable(std::vector<schedule::KeptPrefix> pre
     stored.push_back(std::move(kept));
   }
   return stored;
-}
-
-/// Halves that a process left which was killed while it wrote.
-void remove_old_partials(const std::string& path) {
-  const fs::path file(path);
-  const auto too_old = fs::file_time_type::clock::now() - std::chrono::hours(1);
-  std::error_code unknown;
-  for (const auto& entry : fs::directory_iterator(file.parent_path(), unknown)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(file.filename().string() + ".partial.")) continue;
-    if (entry.last_write_time(unknown) < too_old) fs::remove(entry.path(), unknown);
-  }
 }
 
 /// Takes pieces from the front; nothing once there is too little left.
@@ -199,24 +115,11 @@ std::string prefix_identity(const artifact::Artifact& artifact, const RopeTables
   for (const RopeTable* rope : {&ropes.all, ropes.windows ? &*ropes.windows : &ropes.all,
                                 ropes.within ? &*ropes.within : &ropes.all}) {
     digest.add(std::as_bytes(std::span(rope->inverse_frequencies)));
-    digest.add(bytes_of(rope->attention_factor));
+    digest.add(std::as_bytes(std::span(&rope->attention_factor, 1)));
   }
   for (const auto& place : cache.places)
     add_text(digest, fmt::format("{} {}", place.group, place.offset_bytes));
-  add_text(digest, dump(artifact.config()));
-  for (const auto& tensor : artifact.tensors()) {
-    add_text(digest, tensor.name);
-    add_text(digest, fmt::format("{} {} {} {}", name(tensor.dtype), fmt::join(tensor.shape, ","),
-                                 tensor.offset_bytes, tensor.bytes));
-    if (const auto data = artifact.data(tensor)) add_samples(digest, *data);
-  }
-  for (const auto& file : artifact.files()) {
-    if (file.role != artifact::FileRole::kWeights) continue;
-    std::error_code unknown;
-    const auto written = fs::last_write_time(artifact.path_of(file), unknown);
-    add_text(digest, fmt::format("{} {} {}", file.path, file.bytes.value,
-                                 unknown ? 0 : written.time_since_epoch().count()));
-  }
+  add_model(digest, artifact);
   return digest.finish();
 }
 
@@ -226,15 +129,10 @@ std::string prefix_path(const std::string& folder, const std::string& identity) 
 
 Result<std::int64_t> save_prefixes(const std::string& folder, const std::string& identity,
                                    const schedule::Scheduler& scheduler, const KvPool& pool) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return fail(ErrorCode::kUsage, "the folder for the prefix cache cannot be made: " + error.message(),
-                folder, "name another one: --prefix-cache-dir");
   const std::string path = prefix_path(folder, identity);
-  remove_old_partials(path);
+  PLIMSOLL_TRY_VOID(make_room_for(path, "--prefix-cache-dir"));
   const auto prefixes = storable(scheduler.kept_prefixes());
-  Writer writer(path);
+  KeptFileWriter writer(path);
   writer.add(std::as_bytes(std::span(kMagic)));
   writer.add(std::as_bytes(std::span(identity)));
   writer.add_number(static_cast<std::uint64_t>(prefixes.size()));

@@ -93,8 +93,9 @@ struct ModelWeights {
   std::vector<float> output_head_bias;  // [vocab], or empty
   std::vector<float> rope_frequencies;  // [rotary_dim/2] divisors, or empty
   std::shared_ptr<std::byte> blocks;    // what quantize_at_load made; matrices of it point into them
-  std::shared_ptr<std::byte> panels;    // what pack_at_load made; likewise
-  Bytes stored;                         // bytes of all tensors in use, each counted once
+  std::int64_t blocks_bytes = 0;
+  std::shared_ptr<std::byte> panels;  // what pack_at_load made; likewise
+  Bytes stored;                       // bytes of all tensors in use, each counted once
 };
 
 /// Errors: kMalformed naming the tensor when it is missing or has another shape; kUnsupported for a stored
