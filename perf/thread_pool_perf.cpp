@@ -144,8 +144,8 @@ class Neighbour {
 
 int run(int threads) {
   const Machine machine = read_machine();
-  std::printf("%s, %d cores, %d threads, compiler %s\n", machine.cpu_model.c_str(), machine.num_cpus, threads,
-              __VERSION__);
+  std::printf("%s, %s; %d threads, compiler %s\n", machine.cpu_model.c_str(), describe(machine.cores).c_str(),
+              threads, __VERSION__);
   std::printf("%-34s %8s %8s %8s %8s\n", "", "least", "median", "p90", "most");
   const std::int64_t per_microsecond = count_per_microsecond();
   print("two threads, there and back", round_trips(), "ns");
@@ -173,7 +173,7 @@ int run(int threads) {
 }  // namespace plimsoll
 
 int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::atoi(argv[1]) : plimsoll::read_machine().num_cpus;
+  const int threads = argc > 1 ? std::atoi(argv[1]) : plimsoll::read_machine().cores.usable;
   if (threads < 1) {
     std::fprintf(stderr, "plimsoll_thread_pool_perf [threads]\n");
     return 2;

@@ -1,48 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/machine.h"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string_view>
-#include <thread>
 #include <vector>
+
+#include "base/kernel_files.h"
 
 namespace plimsoll {
 namespace {
-
-/// A small file of the kernel. Such files tell no size, so that they are read to their end, with a limit.
-std::string read_text(const std::string& path) {
-  constexpr std::size_t kMostBytes = std::size_t{4} << 20;  // cpuinfo of a thousand cores
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  char buffer[4096];
-  while (text.size() < kMostBytes && (file.read(buffer, sizeof buffer) || file.gcount() > 0))
-    text.append(buffer, static_cast<std::size_t>(file.gcount()));
-  return text;
-}
-
-std::optional<std::int64_t> leading_integer(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || value < 0) return std::nullopt;
-  return value;
-}
-
-/// The rest of the first line that begins with `key`.
-std::optional<std::string_view> line_after(std::string_view text, std::string_view key) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    if (line.starts_with(key)) return line.substr(key.size());
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-  }
-  return std::nullopt;
-}
 
 std::optional<Bytes> kib_field(std::string_view text, std::string_view key) {
   const auto rest = line_after(text, key);
@@ -64,10 +32,10 @@ struct Group {
 /// Pages that the kernel can take back do not count as used, as in MemAvailable.
 void read_group(Group& group, const std::string& folder, const char* limit_file, const char* usage_file) {
   constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;  // version 1 writes a number near 2^63
-  const auto limit = leading_integer(read_text(folder + limit_file));
+  const auto limit = leading_integer(read_kernel_file(folder + limit_file));
   if (!limit || *limit >= kUnlimited) return;
-  const std::int64_t usage = leading_integer(read_text(folder + usage_file)).value_or(0);
-  const std::string stat = read_text(folder + "/memory.stat");
+  const std::int64_t usage = leading_integer(read_kernel_file(folder + usage_file)).value_or(0);
+  const std::string stat = read_kernel_file(folder + "/memory.stat");
   const auto reclaimable = line_after(stat, "inactive_file ");
   const std::int64_t cache = reclaimable ? leading_integer(*reclaimable).value_or(0) : 0;
   group.lower_to(*limit, std::max<std::int64_t>(0, usage - cache));
@@ -75,26 +43,11 @@ void read_group(Group& group, const std::string& folder, const char* limit_file,
 
 Group read_groups(const std::string& root) {
   Group group;
-  const std::string paths = read_text(root + "/proc/self/cgroup");
-  if (const auto unified = line_after(paths, "0::")) {
-    // Each folder up to the root may set a limit of its own.
-    std::string path(*unified);
-    while (true) {
-      if (path == "/") path.clear();
-      read_group(group, root + "/sys/fs/cgroup" + path, "/memory.max", "/memory.current");
-      if (path.empty()) break;
-      path.resize(std::min(path.find_last_of('/'), path.size() - 1));
-    }
-  }
-  read_group(group, root + "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes");
+  for (const std::string& folder : group_folders(root, ""))
+    read_group(group, folder, "/memory.max", "/memory.current");
+  for (const std::string& folder : group_folders(root, "memory"))
+    read_group(group, folder, "/memory.limit_in_bytes", "/memory.usage_in_bytes");
   return group;
-}
-
-int usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 std::optional<Bytes> lower(std::optional<Bytes> a, std::optional<Bytes> b) {
@@ -106,13 +59,13 @@ std::optional<Bytes> lower(std::optional<Bytes> a, std::optional<Bytes> b) {
 
 Machine read_machine(const std::string& root) {
   Machine machine;
-  const std::string memory = read_text(root + "/proc/meminfo");
+  const std::string memory = read_kernel_file(root + "/proc/meminfo");
   const Group group = read_groups(root);
   machine.cgroup_limit = group.limit;
   machine.memory_total = lower(kib_field(memory, "MemTotal:"), group.limit);
   machine.memory_available = lower(kib_field(memory, "MemAvailable:"), group.headroom);
-  machine.num_cpus = usable_cpus();
-  const std::string cpus = read_text(root + "/proc/cpuinfo");
+  machine.cores = read_cores(root);
+  const std::string cpus = read_kernel_file(root + "/proc/cpuinfo");
   if (const auto name = line_after(cpus, "model name")) {
     const std::size_t start = name->find_first_not_of(" \t:");
     if (start != std::string_view::npos) machine.cpu_model = std::string(name->substr(start));
@@ -121,7 +74,7 @@ Machine read_machine(const std::string& root) {
 }
 
 std::optional<Bytes> resident_bytes() {
-  return kib_field(read_text("/proc/self/status"), "VmRSS:");
+  return kib_field(read_kernel_file("/proc/self/status"), "VmRSS:");
 }
 
 std::optional<Bytes> resident_bytes_with_children(std::int64_t pid, const std::string& root) {
@@ -130,13 +83,13 @@ std::optional<Bytes> resident_bytes_with_children(std::int64_t pid, const std::s
   std::optional<Bytes> sum;
   for (std::size_t i = 0; i < found.size() && i < kMostProcesses; ++i) {
     const std::string process = root + "/proc/" + std::to_string(found[i]);
-    const auto own = kib_field(read_text(process + "/status"), "VmRSS:");
+    const auto own = kib_field(read_kernel_file(process + "/status"), "VmRSS:");
     if (!own) continue;  // gone meanwhile
     sum = sum.value_or(Bytes(0)) + *own;
     // A child belongs to the thread that started it.
     std::error_code no_such;
     for (const auto& thread : std::filesystem::directory_iterator(process + "/task", no_such)) {
-      std::istringstream children(read_text(thread.path().string() + "/children"));
+      std::istringstream children(read_kernel_file(thread.path().string() + "/children"));
       for (std::int64_t child = 0; children >> child;) found.push_back(child);
     }
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/cores.h"
 #include "base/units.h"
 
 namespace plimsoll {
@@ -15,8 +16,8 @@ struct Machine {
   std::optional<Bytes> memory_total;      // MemTotal, or the control group's limit when lower
   std::optional<Bytes> memory_available;  // MemAvailable, or what the control group leaves when lower
   std::optional<Bytes> cgroup_limit;      // lowest limit on the way to the root; absent when unlimited
-  int num_cpus = 1;                       // cores this process may run on
-  std::string cpu_model;                  // "model name" of the first core; may be empty
+  Cores cores;
+  std::string cpu_model;  // "model name" of the first core; may be empty
 };
 
 /// `root` is where /proc and /sys lie; another one than "" serves tests.

@@ -33,7 +33,7 @@ void add_size_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("--max-num-batched-tokens", flags.max_num_batched_tokens, "tokens in one step");
   verb.add_option("--gpu-memory-utilization", flags.memory_utilization,
                   "share of the free memory for weights, buffers and pool together (default 0.92)");
-  verb.add_option("--threads", flags.threads, "worker threads; 0: one per core")
+  verb.add_option("--threads", flags.threads, "worker threads; 0: as many cores as are usable")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
 }

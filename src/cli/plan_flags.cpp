@@ -190,7 +190,8 @@ void add_plan_flags(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("--gpu-memory-utilization,--mem-fraction-static", flags.utilization,
                   "share of the memory that may be used (0.92; SGLang's hangs on the GPU)")
       ->check(CLI::Range(0.01, 1.0));
-  verb.add_option("--threads", flags.threads, "worker threads of the embedded engine (one per core)");
+  verb.add_option("--threads", flags.threads,
+                  "worker threads of the embedded engine (as many cores as are usable)");
   add_vllm_flags(verb, flags.vllm);
   add_llama_cpp_flags(verb, flags.llama_cpp);
 }

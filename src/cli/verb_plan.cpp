@@ -80,7 +80,7 @@ Result<plan::Request> request_of(const PlanFlags& flags) {
   request.is_simple = flags.accounting == "simple";
   PLIMSOLL_TRY(request.settings, plan_settings(flags));
   const Machine machine = read_machine();
-  request.machine_threads = machine.num_cpus;
+  request.machine_threads = machine.cores.usable;
   for (const std::string& text : flags.gpus) {
     PLIMSOLL_TRY(plan::Target target, plan::parse_target(text));
     request.targets.push_back(std::move(target));

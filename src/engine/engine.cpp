@@ -180,7 +180,7 @@ Result<std::unique_ptr<Engine>> Engine::load(std::shared_ptr<const artifact::Art
   PLIMSOLL_TRY_VOID(memory::check_embedded(spec));
   const Machine machine = read_machine();
   EngineOptions options = asked;
-  if (options.threads <= 0) options.threads = machine.num_cpus;
+  if (options.threads <= 0) options.threads = machine.cores.usable;
   memory::EmbeddedOptions sizes = memory_options(options);
   PLIMSOLL_TRY(const Bytes weight_bytes, planned_weights(*artifact, spec, options));
   PLIMSOLL_TRY(const memory::EmbeddedPlan plan,

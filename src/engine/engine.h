@@ -38,7 +38,7 @@ struct EngineOptions {
   ComputeMode mode = ComputeMode::kAuto;
   std::optional<memory::CacheFormat> cache_format;   // of keys, values and latents; default: as the mode says
   std::optional<memory::WeightFormat> quantization;  // of linear layers at load: int8 or int4
-  int threads = 0;                                   // 0: one per core
+  int threads = 0;                                   // 0: as read_cores() finds
   int block_size = 16;                               // tokens per KV block
   std::optional<std::int64_t> max_model_len;         // default: the model's context
   std::optional<Bytes> kv_cache_bytes;               // default: from free memory, see memory room
@@ -133,6 +133,7 @@ struct MemoryReport {
   Tokens max_model_len;
   double max_concurrency = 0;  // requests of max_model_len, each in whole blocks
   std::string capacity_line;   // the sentence of the start-up log
+  int threads = 1;             // that compute
 };
 
 /// Queue, blocks and prefix cache, as the scheduler counts them.

@@ -76,6 +76,7 @@ MemoryReport PagedEngine::memory() const {
   report.max_concurrency = plan_.max_concurrency;
   report.capacity_line = memory::capacity_line(plan_);
   report.workspace = graph_.buffer_bytes();
+  report.threads = team_.threads();
   return report;
 }
 

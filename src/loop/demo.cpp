@@ -47,7 +47,7 @@ Result<plan::Row> plan_here(const DemoOptions& options, const inspect::Report& r
   plan::Request request;
   PLIMSOLL_TRY(request.engine, facts::parse_engine("plimsoll"));
   const Machine machine = read_machine();
-  request.machine_threads = machine.num_cpus;
+  request.machine_threads = machine.cores.usable;
   PLIMSOLL_TRY(plan::Target here, plan::target_here(machine));
   request.targets.push_back(std::move(here));
   plan::Model model;
@@ -128,7 +128,7 @@ std::string four_values(const DemoOptions& options, const inspect::Report& repor
 std::string machine_line() {
   const Machine machine = read_machine();
   return fmt::format("{}, {} cores, {}", machine.cpu_model.empty() ? "unknown CPU" : machine.cpu_model,
-                     machine.num_cpus,
+                     machine.cores.usable,
                      machine.memory_total ? as_gib(*machine.memory_total) : "unknown memory");
 }
 

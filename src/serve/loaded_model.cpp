@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/cores.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
 #include "text/chat.h"
@@ -128,6 +129,7 @@ std::vector<std::string> startup_lines(const engine::MemoryReport& memory, doubl
       fmt::format("Available KV cache memory: {:.2f} GiB", gib(memory.kv_cache)),
       memory.capacity_line,
       "plimsoll memory: " + dump(exact),
+      fmt::format("plimsoll threads: {} ({})", memory.threads, describe(read_cores())),
   };
 }
 

@@ -4,32 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "base/nvidia_smi.h"
+#include "tests/base/fake_root.h"
 
 namespace plimsoll {
 namespace {
-
-/// A root folder with files of the kernel's making.
-class FakeRoot {
- public:
-  FakeRoot()
-      : path_(std::filesystem::path(::testing::TempDir()) /
-              ("plimsoll_machine_" + std::to_string(::getpid()))) {
-    std::filesystem::remove_all(path_);
-  }
-  ~FakeRoot() { std::filesystem::remove_all(path_); }
-  void write(const std::string& file, const std::string& text) const {
-    std::filesystem::create_directories((path_ / file).parent_path());
-    std::ofstream(path_ / file) << text;
-  }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 TEST(Machine, ReadsMemoryAndCpu) {
   const FakeRoot root;
@@ -40,7 +19,7 @@ TEST(Machine, ReadsMemoryAndCpu) {
   EXPECT_EQ(machine.memory_available, Bytes(20'000'000 * kKiB));
   EXPECT_EQ(machine.cpu_model, "Some CPU @ 2.0GHz");
   EXPECT_FALSE(machine.cgroup_limit);
-  EXPECT_GE(machine.num_cpus, 1);
+  EXPECT_GE(machine.cores.usable, 1);
 }
 
 TEST(Machine, ALowerLimitOfTheControlGroupHolds) {
@@ -65,6 +44,16 @@ TEST(Machine, TheOldControlGroupsCountToo) {
   root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "5000000\n");
   root.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "6000000\n");
   EXPECT_EQ(read_machine(root.path()).memory_available, Bytes(0));
+}
+
+TEST(Machine, ALimitOfAVersion1GroupOfItsOwnHoldsToo) {
+  const FakeRoot root;
+  root.write("proc/meminfo", "MemTotal: 24000000 kB\nMemAvailable: 20000000 kB\n");
+  root.write("proc/self/cgroup", "5:devices:/\n4:hugetlb,memory:/a/b\n0::/\n");
+  root.write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "5000000\n");
+  root.write("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "1000000\n");
+  EXPECT_EQ(read_machine(root.path()).cgroup_limit, Bytes(5'000'000));
+  EXPECT_EQ(read_machine(root.path()).memory_available, Bytes(4'000'000));
 }
 
 TEST(Machine, NothingReadableIsAbsent) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/cores.h"
 #include "base/mapped_file.h"
 #include "serve/measure.h"
 #include "tests/serve/doubles.h"
@@ -74,7 +75,7 @@ TEST(Offline, TheTextOfOneRequestComesAsItIsMade) {
 
 TEST(LoadedModel, StartupLines) {
   const auto lines = startup_lines(ScriptedEngine("").memory(), 1.25);
-  ASSERT_EQ(lines.size(), 5u);
+  ASSERT_EQ(lines.size(), 6u);
   EXPECT_EQ(lines[0], "Model loading took 1.00 GiB memory and 1.250000 seconds");
   EXPECT_EQ(lines[1], "Using int8 data type to store kv cache.");
   EXPECT_EQ(lines[2], "Available KV cache memory: 2.00 GiB");
@@ -83,6 +84,7 @@ TEST(LoadedModel, StartupLines) {
       lines[4],
       R"(plimsoll memory: {"weights_bytes":1073741824,"kv_cache_bytes":2147483648,"kv_bytes_per_token":23040,)"
       R"("num_blocks":100,"block_size":16,"kv_tokens":1600})");
+  EXPECT_EQ(lines[5], "plimsoll threads: 1 (" + describe(read_cores()) + ")");
 }
 
 LoadOptions plain_options() {

@@ -280,7 +280,7 @@ Result<TextReport> evaluate_text(const Subject& subject, const EvalOptions& opti
   if (!windows.empty()) {
     PLIMSOLL_TRY(Field field, load_field(subject, options, report.ctx_size));
     const int threads = options.variants.front().engine.threads;
-    WindowRun run(field, report.rows, threads > 0 ? threads : read_machine().num_cpus);
+    WindowRun run(field, report.rows, threads > 0 ? threads : read_machine().cores.usable);
     const auto leading = task.rule == WindowRule::kLlamaCpp ? subject.leading_token() : std::nullopt;
     for (std::size_t i = 0; i < windows.size(); ++i) {
       const Window& window = windows[i];
