@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of one head in a block of the cache, in the cache's own form: written from floats, read in products
-// and sums. Owns nothing; as safe from several threads as the bytes are.
+// Vectors of one head in a block of the cache, in the cache's own form, written from floats; attention reads
+// them (kernels/attention.h). Owns nothing; as safe from several threads as the bytes are.
 #pragma once
 
 #include <cstddef>
@@ -42,47 +42,10 @@ class CachedVectors {
     }
   }
 
-  /// sum_i x[i] * vector[i].  x: [elements]
-  float dot(const float* x, const std::byte* vectors, std::int64_t slot) const {
-    const std::byte* const at = vectors + slot * stride_;
-    switch (dtype_) {
-      case DType::kF32:
-        return kernels_.dot_f32(x, reinterpret_cast<const float*>(at), elements_);
-      case DType::kBF16:
-        return kernels_.dot_bf16(x, reinterpret_cast<const std::uint16_t*>(at), elements_);
-      case DType::kF8E4M3:
-        return kernels_.dot_e4m3(x, reinterpret_cast<const std::uint8_t*>(at), elements_);
-      default:
-        return kernels_.dot_i8(x, codes(at), elements_) * scale(at);
-    }
-  }
-
-  /// out[i] += factor * vector[i] for the first `count`.
-  void add_scaled(float factor, const std::byte* vectors, std::int64_t slot, std::int64_t count,
-                  float* out) const {
-    const std::byte* const at = vectors + slot * stride_;
-    switch (dtype_) {
-      case DType::kF32:
-        return kernels_.add_scaled_f32(factor, reinterpret_cast<const float*>(at), count, out);
-      case DType::kBF16:
-        return kernels_.add_scaled_bf16(factor, reinterpret_cast<const std::uint16_t*>(at), count, out);
-      case DType::kF8E4M3:
-        return kernels_.add_scaled_e4m3(factor, reinterpret_cast<const std::uint8_t*>(at), count, out);
-      default:
-        return kernels_.add_scaled_i8(factor * scale(at), codes(at), count, out);
-    }
-  }
+  /// Bytes from one vector to the next.
+  std::int64_t stride() const { return stride_; }
 
  private:
-  static const std::int8_t* codes(const std::byte* at) {
-    return reinterpret_cast<const std::int8_t*>(at + sizeof(float));
-  }
-  static float scale(const std::byte* at) {
-    float value;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  }
-
   const kernels::Kernels& kernels_;
   DType dtype_;
   std::int64_t elements_;

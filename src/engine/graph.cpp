@@ -17,6 +17,10 @@ static_assert(memory::kInputBlock == kernels::kInt8Block &&
 static_assert(2 * memory::kInputBlockBytes >= 2 * memory::kInputBlock, "two planes hold inputs in bf16");
 static_assert(memory::kPanelScratchRows * sizeof(float) == kernels::panel_scratch_bytes(1),
               "the planned scratch of panels is the kernels'");
+static_assert(memory::attention_part(40) == kernels::attention_part(40) &&
+                  memory::attention_scratch(64, 80) == kernels::attention_scratch(64, 80) &&
+                  memory::kSpanPositions == kernels::kAttentionSplit * kernels::kAttentionSpan,
+              "the planned buffers of attention are the kernels'");
 
 }  // namespace
 
@@ -58,9 +62,11 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
   if (workspace.experts.value > 0) allocate_experts();
   allocate(angles_, workspace.rope_angles);
   allocate(logits_, workspace.logits);
-  allocate(scores_, workspace.attention_scores);
+  allocate(attention_, workspace.attention_scratch);
+  allocate(parts_, workspace.attention_parts);
+  tiles_.reserve(normed_.size() / static_cast<std::size_t>(spec_.hidden_size));
   allocate(scratch_, workspace.thread_rows);
-  score_stride_ = static_cast<std::int64_t>(scores_.size()) / team_.threads();
+  attention_stride_ = static_cast<std::int64_t>(attention_.size()) / team_.threads();
   angle_stride_ = spec_.rope.rotary_dim + (spec_.window_rope ? spec_.window_rope->rotary_dim : 0);
   scratch_stride_ = static_cast<std::int64_t>(scratch_.size()) / team_.threads();
   latent_stride_ = static_cast<std::int64_t>(latents_.size()) / team_.threads();
@@ -71,8 +77,9 @@ Graph::Graph(const model::ModelSpec& spec, ModelWeights weights, RopeTables rope
 
 Bytes Graph::buffer_bytes() const {
   std::size_t floats = 0;
-  for (const auto* buffer : {&residual_, &normed_, &block_out_, &query_, &key_, &value_, &attended_,
-                             &latents_, &gate_, &up_, &states_, &logits_, &angles_, &scores_, &scratch_})
+  for (const auto* buffer :
+       {&residual_, &normed_, &block_out_, &query_, &key_, &value_, &attended_, &latents_, &gate_, &up_,
+        &states_, &logits_, &angles_, &attention_, &parts_, &scratch_})
     floats += buffer->size();
   const std::size_t codes = codes_.size() * sizeof(kernels::Int8Block);
   floats +=

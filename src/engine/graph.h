@@ -78,15 +78,32 @@ class Graph {
                        float* values) const;
   void turn(std::int64_t r, const model::Attention& attention);
   void store(const Row& row, std::int64_t r, int layer);
-  void attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread);
-  void attend_to_all(const Row& row, std::int64_t r, const model::Attention& attention, int kv_head,
-                     int thread);
+  struct AttentionCall;  // what the steps of an attention_block share
+  struct Tile;           // queries that read the same keys and values together
+  /// Rows of one sequence that are attended for together.
+  struct RowTile {
+    std::int64_t first = 0, count = 0;
+    kernels::AttentionRange seen;  // positions
+    std::int64_t spans = 0;        // that threads share; 0: each of its items is whole
+    std::int64_t parts = 0;        // where in parts_
+    std::int64_t first_item = 0;
+  };
+  void attend(std::span<const Row> rows, const AttentionCall& call);
+  void cut_into_tiles(std::span<const Row> rows, const AttentionCall& call);
+  std::int64_t share_spans(const AttentionCall& call);
+  void fill_tile(std::span<const Row> rows, const AttentionCall& call, const RowTile& from, int heads,
+                 Tile& tile);
+  void fill_queries(std::span<const Row> rows, const AttentionCall& call, const RowTile& from, int heads,
+                    Tile& tile);
+  float* parts_of(const AttentionCall& call, const RowTile& tile, int heads);
+  void attend_item(std::span<const Row> rows, const AttentionCall& call, std::int64_t item, int thread);
+  void gate(const AttentionCall& call, const RowTile& tile, int heads);
   void latent_block(std::span<const Row> rows, int layer, const float* input, float* output);
   float latent_eps(const model::Latent& latent) const;
   void finish_latent(const Row& row, std::int64_t r, int layer);
   void latent_head(std::span<const Row> rows, int layer, int head, int thread);
   void absorb_keys(std::int64_t num_rows, int layer, int head, float* queries, float* packed, float* scratch);
-  void attend_latent(const Row& row, int layer, const float* query, float* scores, float* sum);
+  void attend_latent(std::span<const Row> rows, int layer, const float* queries, float* sums, float* scratch);
   struct StateCall;  // what the steps of a state_block share
   /// Rows of one sequence in a step.
   struct Run {
@@ -150,7 +167,7 @@ class Graph {
   std::int64_t query_stride_ = 0;     // widest q of any layer, with its gates; elements
   std::int64_t attended_stride_ = 0;  // widest output of heads
   std::int64_t key_stride_ = 0, value_stride_ = 0;
-  std::int64_t score_stride_ = 0;  // scores of one query head over max_model_len positions
+  std::int64_t attention_stride_ = 0;  // of a thread's buffers
   std::int64_t scratch_stride_ = 0;
   std::int64_t latent_stride_ = 0;
   std::int64_t angle_stride_ = 0;  // of one row
@@ -172,8 +189,10 @@ class Graph {
   std::vector<float> states_;  // [max_rows, state_stride]: memory::StateWidths
   std::vector<Run> runs_;      // of the current step
   Mixture mixture_;
-  std::vector<float> scores_;   // [threads, max_model_len], one more for sinks
-  std::vector<float> scratch_;  // [threads, kScratchRows, columns]
+  std::vector<RowTile> tiles_;    // of the current layer
+  std::vector<float> attention_;  // [threads, attention_stride]: kernels::attention_scratch()
+  std::vector<float> parts_;      // of tiles whose spans threads share: [spans, queries, attention_part]
+  std::vector<float> scratch_;    // [threads, kScratchRows, columns]
 };
 
 }  // namespace plimsoll::engine

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over keys and values of engine/graph.h: MHA, GQA, MQA; windows, chunks, sinks, gates.
+// Attention of engine/graph.h: what makes a row's queries, keys and values ready, and the block around it.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -19,21 +18,6 @@ const model::Attention& attention_of(const model::Layer& layer) {
 void clip(double limit, std::int64_t n, float* values) {
   const auto most = static_cast<float>(limit);
   for (std::int64_t i = 0; i < n; ++i) values[i] = std::clamp(values[i], -most, most);
-}
-
-// By how much a head's score falls with each position of distance: a power of two for the largest power of
-// two of heads, those between them for the rest. Source: transformers' build_alibi_tensor of BLOOM and
-// build_mpt_alibi_tensor, which are equal.
-double alibi_slope(const model::Attention& attention, int head) {
-  const auto whole = static_cast<int>(std::bit_floor(static_cast<unsigned>(attention.q_heads)));
-  const double step = attention.alibi_max / whole;
-  return std::exp2(head < whole ? -step * (head + 1) : -step / 2 * (2 * (head - whole) + 1));
-}
-
-// The first position that one sees.
-std::int64_t first_seen(const model::Attention& attention, std::int64_t position) {
-  if (attention.chunk_tokens) return position / *attention.chunk_tokens * *attention.chunk_tokens;
-  return attention.window_tokens ? std::max<std::int64_t>(0, position + 1 - *attention.window_tokens) : 0;
 }
 
 }  // namespace
@@ -120,69 +104,6 @@ void Graph::store(const Row& row, std::int64_t r, int layer) {
   }
 }
 
-// One row's query heads that share a KV head. Positions are visited in ascending order whatever the step
-// holds, so the result does not depend on what else runs.
-void Graph::attend(const Row& row, std::int64_t r, int layer, int kv_head, int thread) {
-  const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  const std::int64_t dim = attention.head_dim, value_dim = attention.value_dim();
-  const int group = attention.q_heads / attention.kv_heads;
-  const CachedVectors cached_keys(kernels_, pool_.format(), dim);
-  const CachedVectors cached_values(kernels_, pool_.format(), value_dim);
-  const std::int64_t first = first_seen(attention, row.position), seen = row.position + 1 - first;
-  const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
-  float* scores = scores_.data() + thread * score_stride_;
-  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    const float* query = query_.data() + r * query_stride_ + head * dim;
-    for (std::int64_t position = first; position <= row.position; ++position) {
-      const std::byte* keys =
-          pool_.keys(blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
-      scores[position - first] =
-          cached_keys.dot(query, keys, position % block_size_) * static_cast<float>(attention.scale);
-    }
-    if (attention.alibi_max > 0) {
-      const double slope = alibi_slope(attention, head);
-      for (std::int64_t i = 0; i < seen; ++i)
-        scores[i] += static_cast<float>(slope * static_cast<double>(i + 1 - seen));
-    }
-    if (attention.soft_cap > 0) kernels::soft_cap(static_cast<float>(attention.soft_cap), seen, scores);
-    if (attention.has_sinks) scores[seen] = weights.sinks[static_cast<std::size_t>(head)];
-    kernels::softmax(scores, seen + (attention.has_sinks ? 1 : 0));
-    float* out = attended_.data() + r * attended_stride_ + head * value_dim;
-    std::fill(out, out + value_dim, 0.0F);
-    for (std::int64_t position = first; position <= row.position; ++position) {
-      const std::byte* values =
-          pool_.values(blocks[static_cast<std::size_t>(position / block_size_)], layer, kv_head);
-      cached_values.add_scaled(scores[position - first], values, position % block_size_, value_dim, out);
-    }
-    if (attention.has_output_gate)
-      kernels::gate_by_sigmoid(query_.data() + r * query_stride_ + (attention.q_heads + head) * dim,
-                               value_dim, out);
-  }
-}
-
-// The same where a position sees all of its text: keys and values are those of this step, in f32, and nothing
-// is stored.
-void Graph::attend_to_all(const Row& row, std::int64_t r, const model::Attention& attention, int kv_head,
-                          int thread) {
-  const std::int64_t dim = attention.head_dim, value_dim = attention.value_dim();
-  const int group = attention.q_heads / attention.kv_heads;
-  const std::int64_t first = r - row.position;  // the row of position 0
-  const float* keys = key_.data() + first * key_stride_ + kv_head * dim;
-  const float* values = value_.data() + first * value_stride_ + kv_head * value_dim;
-  float* scores = scores_.data() + thread * score_stride_;
-  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    const float* query = query_.data() + r * query_stride_ + head * dim;
-    for (std::int64_t i = 0; i < row.length; ++i)
-      scores[i] = kernels_.dot_f32(query, keys + i * key_stride_, dim) * static_cast<float>(attention.scale);
-    kernels::softmax(scores, row.length);
-    float* out = attended_.data() + r * attended_stride_ + head * value_dim;
-    std::fill(out, out + value_dim, 0.0F);
-    for (std::int64_t i = 0; i < row.length; ++i)
-      kernels_.add_scaled_f32(scores[i], values + i * value_stride_, value_dim, out);
-  }
-}
-
 void Graph::attention_block(std::span<const Row> rows, int layer, const float* input, float* output) {
   const auto& attention = attention_of(spec_.layers[static_cast<std::size_t>(layer)]);
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
@@ -193,19 +114,15 @@ void Graph::attention_block(std::span<const Row> rows, int layer, const float* i
                               {&weights.output_gate, query_.data() + weights.query.rows, query_stride_}};
   multiply(std::span(products).first(attention.has_output_gate ? 4 : 3), input, num_rows);
   const bool sees_all = model::is_encoder(spec_);
-  for (std::int64_t r = 0; r < num_rows; ++r) {
+  const auto finish_row = [&](std::int64_t r, int) {
     prepare(rows[static_cast<std::size_t>(r)], r, layer);
     if (!sees_all) store(rows[static_cast<std::size_t>(r)], r, layer);
-  }
-  team_.run(num_rows * attention.kv_heads, [&](std::int64_t chunk, int thread) {
-    const std::int64_t r = chunk / attention.kv_heads;
-    const Row& row = rows[static_cast<std::size_t>(r)];
-    const int kv_head = static_cast<int>(chunk % attention.kv_heads);
-    if (sees_all)
-      attend_to_all(row, r, attention, kv_head, thread);
-    else
-      attend(row, r, layer, kv_head, thread);
-  });
+  };
+  if (num_rows == 1)
+    finish_row(0, 0);
+  else
+    team_.run(num_rows, finish_row);
+  attend(rows, AttentionCall{attention, layer, sees_all});
   // The output matrix reads rows of its own width; rows of narrower layers are packed first.
   const std::int64_t width = weights.attention_output.columns;
   if (width != attended_stride_)

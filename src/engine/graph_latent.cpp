@@ -80,22 +80,37 @@ void Graph::absorb_keys(std::int64_t num_rows, int layer, int head, float* queri
   }
 }
 
-// One row's query of one head over the cached vectors. query: [width], sum: [kv_lora]
-void Graph::attend_latent(const Row& row, int layer, const float* query, float* scores, float* sum) {
+// One head's queries of all rows over the cached vectors, those of one sequence together: a token's vector is
+// its key, and its first part the value. queries: [rows, width], sums: [rows, kv_lora]
+void Graph::attend_latent(std::span<const Row> rows, int layer, const float* queries, float* sums,
+                          float* scratch) {
   const model::Latent& latent = latent_of(spec_.layers[static_cast<std::size_t>(layer)]);
-  const CachedVectors cached(kernels_, pool_.format(), latent.width());
-  const auto& blocks = row.tables[static_cast<std::size_t>(pool_.group_of(layer))];
-  const auto vectors_of = [&](std::int64_t position) {
-    return pool_.keys(blocks[static_cast<std::size_t>(position / block_size_)], layer, 0);
-  };
-  for (std::int64_t position = 0; position <= row.position; ++position)
-    scores[position] =
-        cached.dot(query, vectors_of(position), position % block_size_) * static_cast<float>(latent.scale);
-  kernels::softmax(scores, row.position + 1);
-  std::fill_n(sum, latent.kv_lora_rank, 0.0F);
-  for (std::int64_t position = 0; position <= row.position; ++position)
-    cached.add_scaled(scores[position], vectors_of(position), position % block_size_, latent.kv_lora_rank,
-                      sum);
+  const std::int64_t width = latent.width(), stride = CachedVectors(kernels_, pool_.format(), width).stride();
+  const auto group = static_cast<std::size_t>(pool_.group_of(layer));
+  kernels::AttentionTile tile{.cached = {.dtype = pool_.format().dtype,
+                                         .head_dim = width,
+                                         .value_dim = latent.kv_lora_rank,
+                                         .keys = pool_.keys(0, layer, 0),
+                                         .values = pool_.keys(0, layer, 0),
+                                         .key_bytes = stride,
+                                         .value_bytes = stride,
+                                         .block_size = block_size_,
+                                         .block_bytes = pool_.bytes_per_block().value},
+                              .scale = static_cast<float>(latent.scale),
+                              .queries = {}};
+  kernels::AttentionQuery tile_queries[kernels::kAttentionQueries];
+  for (std::size_t first = 0, count = 0; first < rows.size(); first += count) {
+    count = rows_together(rows.subspan(first), kernels::kAttentionQueries);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto r = static_cast<std::int64_t>(first + i);
+      tile_queries[i] = {.query = queries + r * width,
+                         .out = sums + r * latent.kv_lora_rank,
+                         .end = rows[first + i].position + 1};
+    }
+    tile.queries = {tile_queries, count};
+    tile.cached.blocks = rows[first].tables[group].data();
+    kernels::attend(kernels_, tile, scratch);
+  }
 }
 
 // All rows of one head, so that its matrices are widened once.
@@ -107,9 +122,7 @@ void Graph::latent_head(std::span<const Row> rows, int layer, int head, int thre
   float* sums = queries + num_rows * latent.width();           // [rows, kv_lora]; before, [rows, nope]
   float* scratch = scratch_.data() + thread * scratch_stride_;
   absorb_keys(num_rows, layer, head, queries, sums, scratch);
-  for (std::int64_t r = 0; r < num_rows; ++r)
-    attend_latent(rows[static_cast<std::size_t>(r)], layer, queries + r * latent.width(),
-                  scores_.data() + thread * score_stride_, sums + r * latent.kv_lora_rank);
+  attend_latent(rows, layer, queries, sums, attention_.data() + thread * attention_stride_);
   multiply_rows(kernels_, weights.values[static_cast<std::size_t>(head)], 0, latent.v_head_dim, sums,
                 num_rows, attended_.data() + std::int64_t{head} * latent.v_head_dim,
                 std::int64_t{latent.q_heads} * latent.v_head_dim, scratch);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/division.h"
@@ -40,12 +41,34 @@ struct Graph::Product {
   }
 };
 
+/// One layer's attention. Query heads of a KV head that are attended for together are one of its `heads`.
+struct Graph::AttentionCall {
+  const model::Attention& attention;
+  int layer;
+  bool sees_all;  // encoders: every position of the text, whose keys and values are the step's own
+  int group = attention.q_heads / attention.kv_heads;
+  int heads_at_once = std::min(group, kernels::kAttentionQueries);
+  int heads_per_kv_head = static_cast<int>(divided_up(group, heads_at_once));
+
+  int num_heads() const { return attention.kv_heads * heads_per_kv_head; }
+  int kv_head(int heads) const { return heads / heads_per_kv_head; }
+  int first_head(int heads) const {
+    return kv_head(heads) * group + heads % heads_per_kv_head * heads_at_once;
+  }
+  int end_head(int heads) const {
+    return std::min(first_head(heads) + heads_at_once, (kv_head(heads) + 1) * group);
+  }
+};
+
 /// How far one row turns, and in what pairs.
 struct Graph::Angles {
   const model::RopeSpec& rope;
   const float* cosines;  // [rotary_dim/2]
   const float* sines;
 };
+
+/// How many of the first rows belong to one sequence and follow each other; at most `most`.
+std::size_t rows_together(std::span<const Row> rows, std::size_t most);
 
 inline void multiply_by(double factor, std::int64_t n, float* values) {
   if (factor == 1.0) return;

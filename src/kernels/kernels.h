@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "kernels/attention.h"
 
 namespace plimsoll::kernels {
 
@@ -133,6 +134,14 @@ struct Kernels {
   void (*rope)(float* x, int heads, int head_dim, int rotary_dim, bool interleaved, const float* cos,
                const float* sin);
   void (*softmax)(float* scores, std::int64_t n);
+
+  /// What the queries of a tile attend to in one split: a part each, which is empty where a query sees
+  /// nothing of it. parts: [queries, attention_part]; scratch: attention_scratch() floats.
+  void (*attend_split)(const AttentionTile& tile, std::int64_t split, float* parts, float* scratch);
+  /// Adds the part of the next split that a query sees. part, into: [attention_part]
+  void (*merge_parts)(const float* part, std::int64_t value_dim, float* into);
+  /// out = what all merged parts say.  sink: one more score, of nothing, or null. out: [value_dim]
+  void (*finish_part)(const float* part, const float* sink, std::int64_t value_dim, float* out);
 };
 
 /// The kernels of one instruction set; it must be in available_isas().

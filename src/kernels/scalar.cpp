@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/int8_blocks.h"
+#include "kernels/scalar_attention.h"
 #include "kernels/scalar_blocks.h"
 #include "kernels/scalar_panels.h"
 #include "kernels/stored.h"
@@ -141,11 +142,33 @@ void to_probabilities(float* scores, std::int64_t n) {
 
 }  // namespace
 
-const Kernels kScalarKernels{
-    Isa::kScalar,  scalar_to_float, to_bf16,        to_e4m3,           to_i8,
-    matmul,        round_blocks,    nullptr,        scalar_panel_int8, scalar_panel_float,
-    nullptr,       rms_norm,        silu_mul,       dot_f32,           dot_bf16,
-    dot_e4m3,      dot_i8,          add_scaled_f32, add_scaled_bf16,   add_scaled_e4m3,
-    add_scaled_i8, exp_scaled,      recur,          rotate_heads,      to_probabilities};
+const Kernels kScalarKernels{Isa::kScalar,
+                             scalar_to_float,
+                             to_bf16,
+                             to_e4m3,
+                             to_i8,
+                             matmul,
+                             round_blocks,
+                             nullptr,
+                             scalar_panel_int8,
+                             scalar_panel_float,
+                             nullptr,
+                             rms_norm,
+                             silu_mul,
+                             dot_f32,
+                             dot_bf16,
+                             dot_e4m3,
+                             dot_i8,
+                             add_scaled_f32,
+                             add_scaled_bf16,
+                             add_scaled_e4m3,
+                             add_scaled_i8,
+                             exp_scaled,
+                             recur,
+                             rotate_heads,
+                             to_probabilities,
+                             scalar_attend_split,
+                             scalar_merge_parts,
+                             scalar_finish_part};
 
 }  // namespace plimsoll::kernels

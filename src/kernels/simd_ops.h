@@ -2,30 +2,12 @@
 // The element-wise operations for any V (vec_*.h); meanings and shapes are in kernels.h. Static throughout.
 #pragma once
 
+#include "kernels/simd_attention.h"
+#include "kernels/simd_exponential.h"
 #include "kernels/simd_int8.h"
 #include "kernels/simd_matmul.h"
 
 namespace plimsoll::kernels {
-
-/// e^x within 2 units in the last place; 0 below -104, infinity above 88.8, NaN for NaN.
-/// Source: the Cephes library's expf: x = n ln 2 + r, |r| <= ln 2 / 2, and a polynomial for e^r.
-template <class V>
-static PLIMSOLL_INLINE typename V::F exponential(typename V::F x) {
-  using F = typename V::F;
-  x = V::max(V::set1(-104.5f), V::min(V::set1(89.0f), x));
-  const F n = V::round(V::mul(x, V::set1(1.44269504088896341f)));
-  // ln 2 in two parts; the first has so few bits that n times it is exact.
-  F r = V::fma(n, V::set1(-0.693359375f), x);
-  r = V::fma(n, V::set1(2.12194440e-4f), r);
-  F p = V::set1(1.9875691500e-4f);
-  p = V::fma(p, r, V::set1(1.3981999507e-3f));
-  p = V::fma(p, r, V::set1(8.3334519073e-3f));
-  p = V::fma(p, r, V::set1(4.1665795894e-2f));
-  p = V::fma(p, r, V::set1(1.6666665459e-1f));
-  p = V::fma(p, r, V::set1(5.0000001201e-1f));
-  p = V::fma(p, V::mul(r, r), r);
-  return V::times_power_of_2(V::add(p, V::set1(1.0f)), n);
-}
 
 template <class V>
 static void simd_to_bf16(const float* values, std::int64_t elements, std::uint16_t* out) {
@@ -284,7 +266,10 @@ static constexpr Kernels simd_kernels(Isa isa, const PanelKernels& panels) {
           simd_exp_scaled<V>,
           simd_recur<V>,
           simd_rope<V>,
-          simd_softmax<V>};
+          simd_softmax<V>,
+          simd_attend_split<V>,
+          simd_merge_parts<V>,
+          simd_finish_part<V>};
 }
 
 }  // namespace plimsoll::kernels

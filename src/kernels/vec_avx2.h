@@ -14,7 +14,8 @@ namespace plimsoll::kernels {
 struct Avx2 {
   using F = __m256;
   static constexpr int kLanes = 8;
-  static constexpr int kTileTokens = 3;  // 4 x 3 sums, 3 inputs and 1 weight fill the 16 registers
+  static constexpr int kTileTokens = 3;      // 4 x 3 sums, 3 inputs and 1 weight fill the 16 registers
+  static constexpr int kAttentionSums = 12;  // beside them inputs of either kind
   struct Unit {
     F part[2];  // 16 elements
   };
@@ -45,6 +46,14 @@ struct Avx2 {
     const __m256i half = _mm256_srai_epi32(n, 1);
     return mul(mul(a, power_of_2(half)), power_of_2(_mm256_sub_epi32(n, half)));
   }
+  /// 2^exponent is a normal number.
+  static F times_normal_power_of_2(F a, F exponent) {
+    return mul(a, power_of_2(_mm256_cvtps_epi32(exponent)));
+  }
+  /// 0 where x < limit.
+  static F unless_below(F x, float limit, F value) {
+    return _mm256_and_ps(_mm256_cmp_ps(x, set1(limit), _CMP_NLT_UQ), value);
+  }
   static F power_of_2(__m256i n) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
   }
@@ -65,6 +74,13 @@ struct Avx2 {
     for (std::int64_t i = 0; i < n; ++i)
       words[i] = load_as<std::uint16_t>(static_cast<const char*>(at) + 2 * i);
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));
+  }
+  /// Of lanes that hold two bf16 numbers the one at the lower, and at the higher address.
+  static F low_bf16(F pairs) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(pairs), 16));
+  }
+  static F high_bf16(F pairs) {
+    return _mm256_and_ps(pairs, _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(0xffff0000))));
   }
   /// kLanes bytes, in the lower half.
   static __m128i load_bytes(const void* at) { return _mm_loadl_epi64(static_cast<const __m128i*>(at)); }
@@ -97,6 +113,25 @@ struct Avx2 {
   static Unit widen_i8(__m128i bytes) {
     return {{_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
              _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes)))}};
+  }
+
+  /// Lane i of row j becomes lane j of row i.
+  static void transpose(F (&rows)[8]) {
+    F pairs[8];  // of rows 2i and 2i + 1, lanes 0 1 4 5 and 2 3 6 7 in turn
+    for (int i = 0; i < 8; i += 2) {
+      pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+      pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+    }
+    F fours[8];  // of rows 0 to 3, then 4 to 7: lanes i and i + 4
+    for (int i = 0; i < 8; i += 4)
+      for (int j = 0; j < 2; ++j) {
+        fours[i + 2 * j] = _mm256_shuffle_ps(pairs[i + j], pairs[i + j + 2], 0x44);
+        fours[i + 2 * j + 1] = _mm256_shuffle_ps(pairs[i + j], pairs[i + j + 2], 0xee);
+      }
+    for (int i = 0; i < 4; ++i) {
+      rows[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+      rows[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+    }
   }
 
   static constexpr bool kPicksFrom16 = false;

@@ -14,7 +14,8 @@ namespace plimsoll::kernels {
 struct Avx512 {
   using F = __m512;
   static constexpr int kLanes = 16;
-  static constexpr int kTileTokens = 6;  // 4 x 6 sums, 4 weights and 1 input fill 29 of 32 registers
+  static constexpr int kTileTokens = 6;      // 4 x 6 sums, 4 weights and 1 input fill 29 of 32 registers
+  static constexpr int kAttentionSums = 24;  // beside them inputs of either kind
   struct Unit {
     F part[1];  // 16 elements
   };
@@ -38,6 +39,12 @@ struct Avx512 {
   static F round(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   static F times_power_of_2(F a, F exponent) { return _mm512_scalef_ps(a, exponent); }
 
+  static F times_normal_power_of_2(F a, F exponent) { return _mm512_scalef_ps(a, exponent); }
+  /// 0 where x < limit.
+  static F unless_below(F x, float limit, F value) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, set1(limit), _CMP_NLT_UQ), value);
+  }
+
   static F widen_half(const void* at) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(at)));
   }
@@ -52,6 +59,13 @@ struct Avx512 {
   }
   static F high_halves(__m256i words) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
+  }
+  /// Of lanes that hold two bf16 numbers the one at the lower, and at the higher address.
+  static F low_bf16(F pairs) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(pairs), 16));
+  }
+  static F high_bf16(F pairs) {
+    return _mm512_and_ps(pairs, _mm512_castsi512_ps(_mm512_set1_epi32(static_cast<int>(0xffff0000))));
   }
   /// kLanes bytes.
   static __m128i load_bytes(const void* at) { return _mm_loadu_si128(static_cast<const __m128i*>(at)); }
@@ -76,6 +90,30 @@ struct Avx512 {
 
   static Unit widen_u8(__m128i bytes) { return {{_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))}}; }
   static Unit widen_i8(__m128i bytes) { return {{_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))}}; }
+
+  /// Lane i of row j becomes lane j of row i.
+  static void transpose(F (&rows)[16]) {
+    F fours[16];  // of rows 4i to 4i + 3: lanes j, j + 4, j + 8 and j + 12
+    for (int i = 0; i < 16; i += 4) {
+      const F a = _mm512_unpacklo_ps(rows[i], rows[i + 1]), b = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+      const F c = _mm512_unpacklo_ps(rows[i + 2], rows[i + 3]);
+      const F d = _mm512_unpackhi_ps(rows[i + 2], rows[i + 3]);
+      fours[i] = _mm512_shuffle_ps(a, c, 0x44);
+      fours[i + 1] = _mm512_shuffle_ps(a, c, 0xee);
+      fours[i + 2] = _mm512_shuffle_ps(b, d, 0x44);
+      fours[i + 3] = _mm512_shuffle_ps(b, d, 0xee);
+    }
+    for (int j = 0; j < 4; ++j) {  // quarters q of all rows make lane j + 4 q
+      const F a = _mm512_shuffle_f32x4(fours[j], fours[4 + j], 0x44);
+      const F b = _mm512_shuffle_f32x4(fours[j], fours[4 + j], 0xee);
+      const F c = _mm512_shuffle_f32x4(fours[8 + j], fours[12 + j], 0x44);
+      const F d = _mm512_shuffle_f32x4(fours[8 + j], fours[12 + j], 0xee);
+      rows[j] = _mm512_shuffle_f32x4(a, c, 0x88);
+      rows[4 + j] = _mm512_shuffle_f32x4(a, c, 0xdd);
+      rows[8 + j] = _mm512_shuffle_f32x4(b, d, 0x88);
+      rows[12 + j] = _mm512_shuffle_f32x4(b, d, 0xdd);
+    }
+  }
 
   // Sixteen bytes with two codes each; picking looks at the low four bits of a lane alone.
   static constexpr bool kPicksFrom16 = true;

@@ -4,6 +4,8 @@
 // Pure functions: what memory is free is passed in.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -62,6 +64,20 @@ inline constexpr int kPanelScratchRows = 24;
 /// Inputs of a matrix that share a scale in eight bits, and what they take; the kernels' own numbers
 /// likewise.
 inline constexpr int kInputBlock = 32, kInputBlockBytes = 40;
+/// Positions that threads share a long text by; queries and positions of a tile of attention that a thread
+/// holds; the kernels' own numbers likewise.
+inline constexpr int kSpanPositions = 512, kTileQueries = 32, kSplitPositions = 128, kBlockPositions = 32;
+/// Spans that any number of sequences can share, however short max_model_len is.
+inline constexpr int kSharedSpans = 16;
+/// Floats of what one query attends to in some positions, with its maximum and divisor.
+constexpr std::int64_t attention_part(std::int64_t value_dim) {
+  return 16 + (value_dim + 15) / 16 * 16;
+}
+/// Floats of a thread's buffers: widened keys or values, scores, three sets of parts.
+constexpr std::int64_t attention_scratch(std::int64_t head_dim, std::int64_t value_dim) {
+  return kBlockPositions * ((std::max(head_dim, value_dim) + 15) / 16 * 16) +
+         kTileQueries * (kSplitPositions + 3 * attention_part(value_dim));
+}
 /// Sequences whose logits are computed at once; more take several passes over the output head.
 inline constexpr int kLogitRows = 64;
 
@@ -97,7 +113,9 @@ struct Workspace {
   Bytes logits;         // [min(max_num_seqs, kLogitRows), vocab]; nothing for models of embeddings
   Bytes experts;        // mixtures: rows of one expert in and out [T, 2 hidden], scores [T, experts], choices
   Bytes thread_rows;    // [threads, kPanelScratchRows, widest matrix]; in float32 kWidenedRows
-  Bytes attention_scores;  // [threads, max_model_len], one more where a layer has sinks
+  Bytes attention_scratch;  // [threads, attention_scratch()]
+  Bytes attention_parts;    // [max(ceil(max_model_len / kSpanPositions), kSharedSpans), q_heads,
+                            // attention_part()]: of spans that threads share; nothing for one thread
 
   Bytes activation() const;  // the rows of T tokens
   Bytes total() const;

@@ -12,8 +12,9 @@ namespace {
 
 /// Largest widths over all layers.
 struct Widths {
-  std::int64_t hidden = 0, query = 0, key = 0, value = 0, attended = 0, sinks = 0, latent = 0, state = 0;
-  std::int64_t columns = 0;  // of matrices that are multiplied
+  std::int64_t hidden = 0, query = 0, key = 0, value = 0, attended = 0, latent = 0, state = 0;
+  std::int64_t columns = 0;             // of matrices that are multiplied
+  std::int64_t scratch = 0, parts = 0;  // of attention
   std::int64_t intermediate = 0, gate = 0, mixture = 0, experts = 0;
 };
 
@@ -26,7 +27,8 @@ void widen_for(const model::Attention& attention, Widths& widths) {
   raise(widths.key, std::int64_t{attention.kv_heads} * attention.head_dim);
   raise(widths.value, std::int64_t{attention.kv_heads} * attention.value_dim());
   raise(widths.attended, std::int64_t{attention.q_heads} * attention.value_dim());
-  if (attention.has_sinks) widths.sinks = 1;
+  raise(widths.scratch, attention_scratch(attention.head_dim, attention.value_dim()));
+  raise(widths.parts, attention.q_heads * attention_part(attention.value_dim()));
 }
 
 void widen_for(const model::Latent& latent, Widths& widths) {
@@ -35,6 +37,7 @@ void widen_for(const model::Latent& latent, Widths& widths) {
   raise(widths.key, latent.width());
   raise(widths.value, latent.q_lora_rank);
   raise(widths.attended, heads * latent.v_head_dim);
+  raise(widths.scratch, attention_scratch(latent.width(), rank));
   raise(widths.latent, latent.width() + std::max(rank, nope));
   raise(widths.columns, std::max({rank, nope, std::int64_t{latent.q_lora_rank}}));
 }
@@ -133,7 +136,7 @@ Bytes Workspace::activation() const {
 }
 
 Bytes Workspace::total() const {
-  return activation() + logits + thread_rows + attention_scores;
+  return activation() + logits + thread_rows + attention_scratch + attention_parts;
 }
 
 Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const EmbeddedOptions& options) {
@@ -165,7 +168,10 @@ Result<Workspace> embedded_workspace(const model::ModelSpec& spec, const Embedde
   if (!spec.pooling) space.logits = rows.of(std::min(options.max_num_seqs, kLogitRows), spec.vocab_size);
   const int scratch_rows = options.compute == EmbeddedCompute::kAuto ? kPanelScratchRows : kWidenedRows;
   space.thread_rows = rows.of(std::int64_t{options.threads} * scratch_rows, widths.columns);
-  space.attention_scores = rows.of(options.threads, length) + rows.of(options.threads, widths.sinks);
+  space.attention_scratch = rows.of(options.threads, widths.scratch);
+  if (options.threads > 1)
+    space.attention_parts =
+        rows.of(std::max<std::int64_t>(divided_up(length, kSpanPositions), kSharedSpans), widths.parts);
   if (!rows.is_sound())
     return fail(ErrorCode::kMalformed, "the engine's buffers for this model would not fit 63 bits",
                 "config.json", "check the sizes in the config, or lower --max-num-batched-tokens");

@@ -28,7 +28,8 @@ TEST(Embedded, TheFormulaPagesWorkedCase) {
   EXPECT_EQ(answer->workspace.activation().value, page.integer("activation_bytes"));
   EXPECT_EQ(answer->workspace.logits.value, page.integer("logits_bytes"));
   EXPECT_EQ(answer->workspace.thread_rows.value, page.integer("thread_rows_bytes"));
-  EXPECT_EQ(answer->workspace.attention_scores.value, page.integer("attention_scores_bytes"));
+  EXPECT_EQ(answer->workspace.attention_scratch.value, page.integer("attention_scratch_bytes"));
+  EXPECT_EQ(answer->workspace.attention_parts.value, page.integer("attention_parts_bytes"));
   EXPECT_EQ(plan.workspace.value, page.integer("workspace_bytes"));
   EXPECT_EQ(plan.process_base.value, page.integer("process_base_bytes"));
   EXPECT_EQ(answer->available_kv_cache.value, page.integer("free_for_pool_bytes"));
@@ -97,9 +98,12 @@ TEST(Embedded, AnExampleByHand) {
   EXPECT_EQ(answer->plan.num_blocks.value, 21);
   EXPECT_EQ(answer->pool_source, PoolSource::kDemand);
   EXPECT_DOUBLE_EQ(answer->plan.max_concurrency, 3.0);
-  // 8 tokens x (64 x 5 + 2 x 32 + 2 x 128 + 16) + 3 x 512 + 2 x 24 x 128 + 2 x 100 floats, and 8 x 2 x 4
-  // blocks of 40 bytes
-  EXPECT_EQ(answer->plan.workspace.value, 4 * (8 * 656 + 3 * 512 + 2 * 24 * 128 + 2 * 100) + 8 * 2 * 4 * 40);
+  // 8 tokens x (64 x 5 + 2 x 32 + 2 x 128 + 16) + 3 x 512 + 2 x 24 x 128 floats, of attention 2 threads x 32 x
+  // (16 + 128 + 3 x 32) and 16 spans x 4 heads x 32, and 8 x 2 x 4 blocks of 40 bytes
+  EXPECT_EQ(answer->plan.workspace.value,
+            4 * (8 * 656 + 3 * 512 + 2 * 24 * 128 + 2 * 32 * 240 + 16 * 4 * 32) + 8 * 2 * 4 * 40);
+  options.threads = 1;
+  EXPECT_EQ(embedded_workspace(llama(kTiny), options)->attention_parts.value, 0);  // nobody shares
   EXPECT_EQ(answer->plan.peak.value, 1'000'000 + 21 * 8192 + answer->plan.workspace.value + 64 * kMiB);
 }
 
