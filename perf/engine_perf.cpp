@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast is the engine without a server? One model, greedy, random prompts: a prompt alone, one stream, and
 // several streams at once, each as tokens per second with the spread of the rounds. No client, no HTTP.
-// Usage: plimsoll_engine_perf MODEL [THREADS [ROUNDS]]
+// Usage: plimsoll_engine_perf MODEL [THREADS [ROUNDS [BEGINNING OF A CASE'S NAME]]]
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <random>
+#include <set>
+#include <string_view>
 #include <vector>
 
 #include "artifact/artifact.h"
@@ -55,12 +57,15 @@ Speed run(Engine& engine, const Case& of, std::mt19937& random) {
     if (!engine.add(std::move(submission))) std::abort();
   }
   const auto begin = Clock::now();
-  int begun = 0, tokens = 0, before = 0;
+  std::set<RequestId> begun;
+  int tokens = 0, before = 0;
   double prompts_s = 0;
   while (engine.has_work()) {
-    for (const Output& output : engine.step()) tokens += static_cast<int>(output.tokens.size());
-    if (begun == 0 && tokens >= of.streams) {
-      begun = 1;
+    for (const Output& output : engine.step()) {
+      tokens += static_cast<int>(output.tokens.size());
+      begun.insert(output.request);
+    }
+    if (before == 0 && std::ssize(begun) == of.streams) {  // from here on all decode
       before = tokens;
       prompts_s = seconds_since(begin);
     }
@@ -95,7 +100,9 @@ int main_of(int argc, char** argv) {
   std::mt19937 random(1);
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 3;
   run(**engine, kCases[2], random);  // pages and caches
+  const std::string_view wanted = argc > 4 ? argv[4] : "";
   for (const Case& of : kCases) {
+    if (!std::string_view(of.name).starts_with(wanted)) continue;
     std::vector<double> prompt, decode, total;
     for (int round = 0; round < rounds; ++round) {
       const Speed speed = run(**engine, of, random);

@@ -58,16 +58,16 @@ class Graph {
  private:
   struct Product;  // one matrix times all rows
   struct Angles;   // of one row
-  /// What a matrix reads of its inputs.
-  enum class Inputs { kFloats, kCodes, kPairs };  // as they are; in eight bits; in bf16
+  struct Rounded;  // inputs of matrices
 
   void multiply(std::span<const Product> products, const float* input, std::int64_t num_rows);
-  void multiply_chunk(const Product& product, std::int64_t chunk, const float* input, Inputs rounded,
-                      std::int64_t num_rows, float* scratch);
-  Inputs inputs_of(const StoredMatrix& matrix) const;
-  /// Fills codes_ as the matrices want it. Returns what is in it; matrices that want another form read
-  /// floats.
-  Inputs round_inputs(std::span<const Product> products, const float* input, std::int64_t num_rows);
+  void multiply(std::span<const Product> products, const Rounded& input, std::int64_t num_rows);
+  void multiply_some(const Product& product, std::int64_t begin, std::int64_t end, const Rounded& input,
+                     std::int64_t num_rows, int thread);
+  std::int64_t rows_per_chunk(const StoredMatrix& matrix, std::int64_t num_rows) const;
+  bool takes_codes(const StoredMatrix& matrix) const;
+  /// Inputs as the matrices want them, in codes_; matrices that want another form read floats.
+  Rounded round_inputs(std::span<const Product> products, const float* input, std::int64_t num_rows);
   void embed_row(const Row& row, std::int64_t r);
   /// Each block reads `input` [rows, hidden] and leaves [rows, hidden] in `output`.
   void mixer_block(std::span<const Row> rows, int layer, const float* input, float* output);
@@ -127,6 +127,10 @@ class Graph {
   void finish_state(const StateCall& call, std::int64_t r);
   void gate_short(const StateCall& call, std::int64_t r, std::int64_t gate, float* out);
   void allocate_experts();
+  bool is_fused(const FfnWeights& weights, const model::Ffn& ffn) const;
+  Rounded gate_panels(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
+                      std::int64_t num_rows);
+  void gate_rows(const FfnWeights& weights, const model::Ffn& ffn, const float* input, std::int64_t num_rows);
   void feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
                     std::int64_t num_rows, float* output);
   void sort_by_expert(std::int64_t num_rows, const model::Ffn& ffn);

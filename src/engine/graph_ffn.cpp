@@ -61,8 +61,49 @@ void Graph::allocate_experts() {
   mixture_.offsets.resize(experts + 1);
 }
 
-void Graph::feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
-                         std::int64_t num_rows, float* output) {
+// Whether nothing but the activation stands between the panels of gate and up and those of down.
+bool Graph::is_fused(const FfnWeights& weights, const model::Ffn& ffn) const {
+  const auto are_panels = [](const StoredMatrix& matrix) {
+    return std::holds_alternative<PanelRows>(matrix.stored);
+  };
+  return ffn.is_gated && ffn.gate_scale == 1.0 && weights.up_bias.empty() && weights.gate_bias.empty() &&
+         weights.inner_norm.empty() && are_panels(weights.up) && are_panels(weights.gate) &&
+         are_panels(weights.down) && weights.up.rows % kernels::kPanelRows == 0;
+}
+
+// Panels of gate and up side by side, the activation behind them, and what it gives rounded for down: a panel
+// has as many rows as a block of inputs. It is left in up_ as well.
+Graph::Rounded Graph::gate_panels(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
+                                  std::int64_t num_rows) {
+  static_assert(kernels::kPanelRows == kernels::kInt8Block);
+  const std::int64_t width = weights.up.rows, panels = width / kernels::kPanelRows;
+  const Product gate{&weights.gate, gate_.data(), width}, up{&weights.up, up_.data(), width};
+  const Product both[] = {gate, up};
+  const Rounded rounded = round_inputs(both, input, num_rows);
+  // The second half of codes_: one plane of inputs fits the first, however wide.
+  kernels::Int8Block* const codes = codes_.data() + std::ssize(codes_) / 2;
+  const bool takes = takes_codes(weights.down);
+  const std::int64_t share = rows_per_chunk(weights.up, num_rows);
+  team_.run(divided_up(width, share), [&](std::int64_t chunk, int thread) {
+    const std::int64_t begin = chunk * share, end = std::min(begin + share, width);
+    multiply_some(gate, begin, end, rounded, num_rows, thread);
+    multiply_some(up, begin, end, rounded, num_rows, thread);
+    for (std::int64_t r = 0; r < num_rows; ++r) {
+      float* const values = up_.data() + r * width + begin;
+      activate_gated(kernels_, ffn, gate_.data() + r * width + begin, values, end - begin, values);
+      if (takes)
+        kernels_.to_int8_blocks(values, (end - begin) / kernels::kInt8Block, 1,
+                                codes + r * panels + begin / kernels::kInt8Block);
+    }
+  });
+  if (takes) return {.form = Rounded::Form::kCodes, .floats = up_.data(), .codes = codes};
+  const Product down[] = {{&weights.down, nullptr, 0}};
+  return round_inputs(down, up_.data(), num_rows);
+}
+
+// What stands before down, in up_, row by row.
+void Graph::gate_rows(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
+                      std::int64_t num_rows) {
   const std::int64_t width = weights.up.rows;  // at most the planned width of gate_ and up_
   const Product gate_up[] = {{&weights.up, up_.data(), width}, {&weights.gate, gate_.data(), width}};
   multiply(std::span(gate_up).first(ffn.is_gated ? 2 : 1), input, num_rows);
@@ -83,8 +124,17 @@ void Graph::feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const
     if (!weights.inner_norm.empty())
       kernels_.rms_norm(up, weights.inner_norm.data(), width, static_cast<float>(spec_.norm_eps), up);
   });
+}
+
+void Graph::feed_forward(const FfnWeights& weights, const model::Ffn& ffn, const float* input,
+                         std::int64_t num_rows, float* output) {
   const Product down[] = {{&weights.down, output, spec_.hidden_size}};
-  multiply(down, up_.data(), num_rows);
+  if (is_fused(weights, ffn)) {
+    multiply(down, gate_panels(weights, ffn, input, num_rows), num_rows);
+  } else {
+    gate_rows(weights, ffn, input, num_rows);
+    multiply(down, up_.data(), num_rows);
+  }
   if (weights.down_bias.empty() && ffn.output_scale == 1.0) return;
   each_row(team_, num_rows, [&](std::int64_t r) {
     add_bias(weights.down_bias, output + r * spec_.hidden_size);

@@ -35,10 +35,14 @@ struct Graph::Product {
   float* output = nullptr;  // [rows, output_stride]
   std::int64_t output_stride = 0;
   int planes = 1;  // of inputs in eight bits
-  std::int64_t chunks() const { return divided_up(matrix->rows, rows_per_chunk()); }
-  std::int64_t rows_per_chunk() const {
-    return std::holds_alternative<PanelRows>(matrix->stored) ? kernels::kPanelRows : kRowsPerChunk;
-  }
+};
+
+/// The inputs of matrices that are multiplied together, in the form that they read.
+struct Graph::Rounded {
+  enum class Form { kFloats, kCodes, kPairs };  // as they are; in eight bits; in bf16
+  Form form = Form::kFloats;
+  const float* floats = nullptr;              // [rows, columns]
+  const kernels::Int8Block* codes = nullptr;  // [rows, planes, columns / 32]
 };
 
 /// One layer's attention. Query heads of a KV head that are attended for together are one of its `heads`.

@@ -98,8 +98,8 @@ TEST(Embedded, AnExampleByHand) {
   EXPECT_EQ(answer->plan.num_blocks.value, 21);
   EXPECT_EQ(answer->pool_source, PoolSource::kDemand);
   EXPECT_DOUBLE_EQ(answer->plan.max_concurrency, 3.0);
-  // 8 tokens x (64 x 5 + 2 x 32 + 2 x 128 + 16) + 3 x 512 + 2 x 24 x 128 floats, of attention 2 threads x 32 x
-  // (16 + 128 + 3 x 32) and 16 spans x 4 heads x 32, and 8 x 2 x 4 blocks of 40 bytes
+  // 8 tokens x (64 x 5 + 2 x 32 + 2 x 128 + 16) + 3 x 512 + 2 x 24 x 128 floats, of attention 2 threads x 32
+  // x (16 + 128 + 3 x 32) and 16 spans x 4 heads x 32, and 8 x 2 x 4 blocks of 40 bytes
   EXPECT_EQ(answer->plan.workspace.value,
             4 * (8 * 656 + 3 * 512 + 2 * 24 * 128 + 2 * 32 * 240 + 16 * 4 * 32) + 8 * 2 * 4 * 40);
   options.threads = 1;
