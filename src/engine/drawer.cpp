@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "kernels/kernels.h"
@@ -16,37 +17,49 @@ constexpr double kLeastTemperature = 0.01;  // vLLM raises what is between 0 and
 constexpr std::size_t kBlock = 512;         // weights per partial sum
 constexpr int kBuckets = 1024;
 constexpr std::size_t kFewEnoughToSort = 64;
+constexpr std::size_t kScanBlock = 2048;  // logits; 8 KB
+constexpr std::size_t kGlance = 64;       // logits that one glance may rule out
+
+float largest(std::span<const float> logits) {
+  return kernels::select().largest(logits.data(), std::ssize(logits));
+}
 
 }  // namespace
 
-// Sixteen maxima side by side need not wait for each other.
-float largest(std::span<const float> logits) {
-  float maxima[16];
-  std::fill(std::begin(maxima), std::end(maxima), -kInfinity);
-  std::size_t i = 0;
-  for (; i + 16 <= logits.size(); i += 16)
-    for (std::size_t lane = 0; lane < 16; ++lane)
-      maxima[lane] = logits[i + lane] > maxima[lane] ? logits[i + lane] : maxima[lane];
-  for (; i < logits.size(); ++i) maxima[0] = logits[i] > maxima[0] ? logits[i] : maxima[0];
-  return *std::max_element(std::begin(maxima), std::end(maxima));
+Likeliest likeliest(std::span<const float> logits) {
+  // Blocks stay in the first cache: only the one in which the best logit first shows is looked at again.
+  float best = -kInfinity;
+  std::span<const float> where = logits;
+  for (std::size_t begin = 0; begin < logits.size(); begin += kScanBlock) {
+    const auto block = logits.subspan(begin, std::min(kScanBlock, logits.size() - begin));
+    const float block_best = largest(block);
+    if (!(block_best > best)) continue;
+    best = block_best;
+    where = block;
+  }
+  const auto found = std::ranges::find(where, best);
+  const auto index = found == where.end() ? 0 : std::to_address(found) - logits.data();
+  return {best, static_cast<TokenId>(index)};
 }
 
 bool Drawer::comes_before(const Candidate& a, const Candidate& b) {
   return a.order != b.order ? a.order < b.order : a.token < b.token;
 }
 
-// Turns all logits into probabilities, 0 for what min_p forbids; returns their sum, nearly 1.
+// Weighs all logits, the best with 1 and what min_p forbids with 0, block by block; returns their sum.
 double Drawer::weigh_all() {
+  const auto exp_scaled = kernels::select().exp_scaled;
   weights_.resize(logits_.size());
-  for (std::size_t i = 0; i < logits_.size(); ++i) {
-    const float order = order_of(logits_[i]);
-    weights_[i] = order <= greatest_order_ ? -order : -kInfinity;  // neither NaN nor infinity passes
-  }
-  kernels::softmax(weights_.data(), static_cast<std::int64_t>(weights_.size()));
   block_sums_.clear();
   double total = 0;
   for (std::size_t begin = 0; begin < weights_.size(); begin += kBlock) {
     const std::size_t end = std::min(begin + kBlock, weights_.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      const float order = order_of(logits_[i]);
+      weights_[i] = order <= greatest_order_ ? -order : -kInfinity;  // neither NaN nor infinity passes
+    }
+    float* const block = weights_.data() + begin;
+    exp_scaled(1.0F, block, static_cast<std::int64_t>(end - begin), block);
     double sums[4] = {};
     for (std::size_t i = begin; i < end; ++i) sums[i % 4] += static_cast<double>(weights_[i]);
     block_sums_.push_back(sums[0] + sums[1] + (sums[2] + sums[3]));
@@ -66,7 +79,7 @@ TokenId Drawer::pick_of_all(double target) const {
     if (rest < 0) return static_cast<TokenId>(i);
   }
   // Rounding left more than there was.
-  return static_cast<TokenId>(std::find(logits_.begin(), logits_.end(), best_) - logits_.begin());
+  return best_.token;
 }
 
 // One pass that remembers the best so far; the bar rises each time the list is full.
@@ -82,12 +95,17 @@ void Drawer::collect_top_k(std::size_t k) {
     bar = last->order;
     num_candidates_ = k;
   };
-  for (std::size_t i = 0; i < logits_.size(); ++i) {
-    const float order = order_of(logits_[i]);
-    // Ids rise: who only equals the bar comes behind those who set it. NaN is below no bar.
-    if (!(order < bar) || order > greatest_order_) continue;
-    candidates_[num_candidates_++] = {order, std::exp(-order), static_cast<TokenId>(i)};
-    if (num_candidates_ == full) keep_best();
+  for (std::size_t begin = 0; begin < logits_.size(); begin += kGlance) {
+    const auto block = logits_.subspan(begin, std::min(kGlance, logits_.size() - begin));
+    // Most blocks hold nobody who passes, once the bar has risen.
+    if (!(order_of(largest(block)) < bar)) continue;
+    for (std::size_t i = begin; i < begin + block.size(); ++i) {
+      const float order = order_of(logits_[i]);
+      // Ids rise: who only equals the bar comes behind those who set it. NaN is below no bar.
+      if (!(order < bar) || order > greatest_order_) continue;
+      candidates_[num_candidates_++] = {order, std::exp(-order), static_cast<TokenId>(i)};
+      if (num_candidates_ == full) keep_best();
+    }
   }
   keep_best();
   total_ = candidates_weight();
@@ -101,10 +119,14 @@ void Drawer::collect_likely(double top_p) {
   const auto least = static_cast<float>(0.999 * share * total_);  // on the safe side of all rounding
   if (candidates_.size() <= weights_.size()) candidates_.resize(weights_.size() + 1);
   num_candidates_ = 0;
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    // Written always and counted when it stays: no branch to guess wrong.
-    candidates_[num_candidates_] = {order_of(logits_[i]), weights_[i], static_cast<TokenId>(i)};
-    num_candidates_ += weights_[i] > least ? 1 : 0;
+  for (std::size_t begin = 0; begin < weights_.size(); begin += kGlance) {
+    const std::size_t end = std::min(begin + kGlance, weights_.size());
+    if (!(largest(std::span(weights_).subspan(begin, end - begin)) > least)) continue;
+    for (std::size_t i = begin; i < end; ++i) {
+      // Written always and counted when it stays: no branch to guess wrong.
+      candidates_[num_candidates_] = {order_of(logits_[i]), weights_[i], static_cast<TokenId>(i)};
+      num_candidates_ += weights_[i] > least ? 1 : 0;
+    }
   }
 }
 
@@ -183,9 +205,10 @@ TokenId Drawer::pick_of_candidates(double uniform) const {
   return candidates_[num_candidates_ - 1].token;  // rounding left more than there was
 }
 
-TokenId Drawer::draw(const SamplingParams& params, std::span<const float> logits, double uniform) {
+TokenId Drawer::draw(const SamplingParams& params, std::span<const float> logits, const Likeliest& best,
+                     double uniform) {
   logits_ = logits;
-  best_ = largest(logits);
+  best_ = best;
   inverse_temperature_ = static_cast<float>(1.0 / std::max(params.temperature, kLeastTemperature));
   greatest_order_ = params.min_p > 0 ? static_cast<float>(std::max(0.0, -std::log(params.min_p)))
                                      : std::numeric_limits<float>::max();

@@ -12,14 +12,22 @@
 
 namespace plimsoll::engine {
 
-/// The largest logit; -infinity when none is a number above it. [n]
-float largest(std::span<const float> logits);
+struct Likeliest {
+  float logit;
+  TokenId token;
+};
+
+/// The largest logit and the lowest id that has it, in one pass; NaN is no candidate. The logit is -infinity
+/// when none is a number above it. logits: [n], n > 0.
+Likeliest likeliest(std::span<const float> logits);
 
 class Drawer {
  public:
-  /// The token that `uniform`, from [0, 1), falls on. logits: [vocab], after bias and penalties, with at
-  /// least one finite number; those that are none are never drawn. params.temperature must be above 0.
-  TokenId draw(const SamplingParams& params, std::span<const float> logits, double uniform);
+  /// The token that `uniform`, from [0, 1), falls on. logits: [vocab], after bias and penalties; those that
+  /// are no finite number are never drawn. `best`: likeliest(logits), which has to be finite.
+  /// params.temperature must be above 0.
+  TokenId draw(const SamplingParams& params, std::span<const float> logits, const Likeliest& best,
+               double uniform);
 
  private:
   struct Candidate {
@@ -28,7 +36,7 @@ class Drawer {
     TokenId token;
   };
   static bool comes_before(const Candidate& a, const Candidate& b);
-  float order_of(float logit) const { return (best_ - logit) * inverse_temperature_; }
+  float order_of(float logit) const { return (best_.logit - logit) * inverse_temperature_; }
 
   double weigh_all();
   TokenId pick_of_all(double target) const;
@@ -43,8 +51,8 @@ class Drawer {
   std::span<const float> logits_;  // of this draw
   float inverse_temperature_ = 1;
   float greatest_order_ = 0;  // min_p forbids what lies beyond
-  float best_ = 0;            // the largest logit
-  double total_ = 0;          // what the candidates weighed together before the cut to come
+  Likeliest best_ = {};
+  double total_ = 0;  // what the candidates weighed together before the cut to come
 
   std::vector<float> weights_;      // [vocab]
   std::vector<double> block_sums_;  // of the weights, a few hundred at a time

@@ -92,18 +92,16 @@ std::span<const float> Sampler::adjust(std::span<const float> logits, std::int64
 std::optional<TokenId> Sampler::choose(std::span<const float> raw, std::int64_t generated,
                                        SamplerBuffers& buffers) {
   const auto logits = adjust(raw, generated, buffers.adjusted);
-  const float best = largest(logits);
-  if (!std::isfinite(best)) return std::nullopt;
+  const Likeliest best = likeliest(logits);
+  if (!std::isfinite(best.logit)) return std::nullopt;
   const TokenId chosen =
-      params_.temperature > 0
-          ? buffers.drawer.draw(params_, logits, uniform())
-          : static_cast<TokenId>(std::find(logits.begin(), logits.end(), best) - logits.begin());
+      params_.temperature > 0 ? buffers.drawer.draw(params_, logits, best, uniform()) : best.token;
   count(chosen);
   return chosen;
 }
 
 TokenLogprob token_logprob(std::span<const float> logits, TokenId token, int top) {
-  const float own = logits[static_cast<std::size_t>(token)], best = largest(logits);
+  const float own = logits[static_cast<std::size_t>(token)], best = likeliest(logits).logit;
   double sum = 0;
   TokenLogprob result;
   const auto count = std::min(static_cast<std::size_t>(std::max(top, 0)), logits.size());

@@ -126,6 +126,8 @@ struct Kernels {
 
   /// out[i] = e^(scale * x[i]), [n].
   void (*exp_scaled)(float scale, const float* x, std::int64_t n, float* out);
+  /// The largest of x, NaN left out; -infinity when there is none. x: [n]
+  float (*largest)(const float* x, std::int64_t n);
   /// row = decay * row, then row += change * key: change is the value, or (value - row . key) * beta for
   /// delta nets. row: [n]. Returns row . query.
   float (*recur)(const Recurrence& token, std::int64_t n, float* row);

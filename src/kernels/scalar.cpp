@@ -106,6 +106,12 @@ void exp_scaled(float scale, const float* x, std::int64_t n, float* out) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = std::exp(scale * x[i]);
 }
 
+float largest(const float* x, std::int64_t n) {
+  float found = -std::numeric_limits<float>::infinity();
+  for (std::int64_t i = 0; i < n; ++i) found = x[i] > found ? x[i] : found;
+  return found;
+}
+
 float recur(const Recurrence& token, std::int64_t n, float* row) {
   for (std::int64_t i = 0; i < n; ++i) row[i] *= token.decays ? token.decays[i] : token.decay;
   float change = token.value;
@@ -164,6 +170,7 @@ const Kernels kScalarKernels{Isa::kScalar,
                              add_scaled_e4m3,
                              add_scaled_i8,
                              exp_scaled,
+                             largest,
                              recur,
                              rotate_heads,
                              to_probabilities,

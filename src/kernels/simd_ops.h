@@ -116,6 +116,21 @@ static void simd_exp_scaled(float scale, const float* x, std::int64_t n, float* 
   if (i < n) V::store_first(out + i, n - i, exponential<V>(V::mul(factor, V::load_first(x + i, n - i))));
 }
 
+// The second of max() stays where the first is NaN. Four maxima side by side need not wait for each other.
+template <class V>
+static float simd_largest(const float* x, std::int64_t n) {
+  constexpr std::int64_t kStep = 4 * V::kLanes;
+  const auto least = V::set1(-__builtin_inff());
+  typename V::F most[4] = {least, least, least, least};
+  std::int64_t i = 0;
+  for (; i + kStep <= n; i += kStep)
+    for (int part = 0; part < 4; ++part) most[part] = V::max(V::load(x + i + part * V::kLanes), most[part]);
+  for (; i + V::kLanes <= n; i += V::kLanes) most[0] = V::max(V::load(x + i), most[0]);
+  float found = V::largest(V::max(V::max(most[0], most[1]), V::max(most[2], most[3])));
+  for (; i < n; ++i) found = x[i] > found ? x[i] : found;
+  return found;
+}
+
 /// row *= decay in place, and its product with `other`.
 template <class V>
 static PLIMSOLL_INLINE float decay_and_dot(const Recurrence& token, std::int64_t n, const float* other,
@@ -264,6 +279,7 @@ static constexpr Kernels simd_kernels(Isa isa, const PanelKernels& panels) {
           simd_add_scaled_e4m3<V>,
           simd_add_scaled_i8<V>,
           simd_exp_scaled<V>,
+          simd_largest<V>,
           simd_recur<V>,
           simd_rope<V>,
           simd_softmax<V>,

@@ -130,6 +130,25 @@ TEST_P(Ops, ScaledExponentialsAgreeWithTheLibrary) {
   }
 }
 
+TEST_P(Ops, TheLargestLeavesNanOut) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const std::int64_t n : kSizes) {
+    auto x = random_floats(n);
+    const auto agrees = [&] {
+      float expected = -kInfinity;
+      for (const float value : x) expected = value > expected ? value : expected;
+      EXPECT_EQ(kernels().largest(x.data(), n), expected) << n;
+    };
+    agrees();
+    for (std::size_t i = 0; i < x.size(); i += 3) x[i] = i % 2 == 0 ? kNan : -kInfinity;
+    agrees();
+    std::ranges::fill(x, kNan);
+    EXPECT_EQ(kernels().largest(x.data(), n), -kInfinity) << n;
+    if (n > 0) x.back() = kInfinity;
+    agrees();
+  }
+}
+
 TEST_P(Ops, RmsNormAgreesWithDoubles) {
   for (const std::int64_t n : kSizes) {
     auto x = random_floats(n + 1, 3.0f);
