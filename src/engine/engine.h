@@ -183,8 +183,10 @@ class Engine {
   virtual void cancel(RequestId request) = 0;
   /// True while a request is waiting or running.
   virtual bool has_work() const = 0;
-  /// One scheduler step and one forward pass. Returns what became known, possibly nothing.
-  virtual std::vector<Output> step() = 0;
+  /// One scheduler step and one forward pass. Returns what became known, possibly nothing, until the next
+  /// step; the caller may move out of it. Allocates nothing once warm, unless a sequence begins, or asks for
+  /// logprobs, logits or an embedding.
+  virtual std::span<Output> step() = 0;
 
   /// Writes the prefix cache to prefix_cache_dir, when one was given; for the end, when nothing runs.
   /// Errors: kUsage when it cannot be written.

@@ -8,7 +8,7 @@
 namespace plimsoll::engine {
 
 // Hidden states of what was computed, for the sequences that are pooled: all of them, or none.
-void PagedEngine::pool_rows(std::vector<Output>& outputs) {
+void PagedEngine::pool_rows() {
   std::int64_t first_row = 0;
   for (const auto& work : step_.work) {
     Pooler& pooler = *sequences_.at(work.sequence).pooler;
@@ -16,14 +16,13 @@ void PagedEngine::pool_rows(std::vector<Output>& outputs) {
     if (rows.count > 0)
       pooler.add(rows.first, graph_.final_states(first_row + rows.first - work.first_position, rows.count));
     first_row += work.num_tokens;
-    if (work.is_last_chunk) outputs.push_back(end_with_embedding(work.sequence));
+    if (work.is_last_chunk) end_with_embedding(work.sequence);
   }
 }
 
-Output PagedEngine::end_with_embedding(schedule::SequenceId id) {
+void PagedEngine::end_with_embedding(schedule::SequenceId id) {
   const Sequence& sequence = sequences_.at(id);
-  Output output;
-  output.request = sequence.requests.front();
+  Output& output = outputs_.add(sequence.requests.front());
   output.cached_prompt_tokens = scheduler_.cached_prompt_tokens(id);
   output.embedding = sequence.pooler->embedding(sequence.embedding);
   output.finish = FinishReason::kStop;
@@ -35,7 +34,6 @@ Output PagedEngine::end_with_embedding(schedule::SequenceId id) {
   requests_.erase(output.request);
   scheduler_.finish(id);
   sequences_.erase(id);
-  return output;
 }
 
 }  // namespace plimsoll::engine

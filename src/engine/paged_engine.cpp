@@ -33,10 +33,16 @@ PagedEngine::PagedEngine(Parts parts)
       team_(parts.options.threads),
       pool_(std::move(parts.pool)),
       graph_(spec_, std::move(parts.weights), std::move(parts.ropes), pool_, parts.workspace, team_),
-      scheduler_(scheduler_options(parts.options, plan_)) {
+      scheduler_(scheduler_options(parts.options, plan_)),
+      sampler_buffers_(static_cast<std::size_t>(team_.threads())),
+      outputs_(static_cast<std::size_t>(parts.options.max_num_seqs)) {
   // The largest step has room from the start.
   rows_.reserve(static_cast<std::size_t>(parts.options.max_num_batched_tokens));
-  tables_.reserve(static_cast<std::size_t>(parts.options.max_num_seqs) * plan_.cache.groups.size());
+  const auto max_num_seqs = static_cast<std::size_t>(parts.options.max_num_seqs);
+  tables_.reserve(max_num_seqs * plan_.cache.groups.size());
+  logit_rows_.reserve(max_num_seqs);
+  logit_sequences_.reserve(max_num_seqs);
+  draws_.reserve(max_num_seqs);
   if (!parts.options.enable_prefix_caching || parts.options.prefix_cache_dir.empty()) return;
   prefix_folder_ = parts.options.prefix_cache_dir;
   const auto& quantization = parts.options.quantization;
@@ -247,28 +253,24 @@ void PagedEngine::keep_prompt_rows() {
   }
 }
 
-Output PagedEngine::choose_one(RequestId id, Request& request, std::span<const float> logits) {
-  Output output;
-  output.request = id;
-  const auto token = request.sampler.choose(logits, request.generated, sampler_buffers_);
-  if (!token) {
+void PagedEngine::report_token(Draw& draw, Output& output) const {
+  Request& request = *draw.request;
+  if (!draw.token) {
     output.finish = FinishReason::kError;
     output.error = "the model produced no finite logit; its weights may hold NaN";
-    return output;
+    return;
   }
-  output.tokens.push_back(*token);
-  if (request.params.logprobs)
-    output.logprobs.push_back(token_logprob(logits, *token, *request.params.logprobs));
-  if (request.params.return_step_logits) output.logits.emplace_back(logits.begin(), logits.end());
+  output.tokens.push_back(*draw.token);
+  if (draw.logprob) output.logprobs.push_back(std::move(*draw.logprob));
+  if (request.params.return_step_logits) output.logits.emplace_back(draw.logits.begin(), draw.logits.end());
   ++request.generated;
   const auto& stops = request.params.stop_token_ids;
-  if (std::find(stops.begin(), stops.end(), *token) != stops.end()) {
+  if (std::find(stops.begin(), stops.end(), *draw.token) != stops.end()) {
     output.finish = FinishReason::kStop;
-    output.stop_token = *token;
+    output.stop_token = *draw.token;
   } else if (request.generated >= request.params.max_tokens) {
     output.finish = FinishReason::kLength;
   }
-  return output;
 }
 
 // What is known of the prompt goes out with the first token.
@@ -296,43 +298,58 @@ Status PagedEngine::fork(schedule::SequenceId from, RequestId id, TokenId token)
   return {};
 }
 
-// The next token of every choice that reads these logits: one, or all of a prompt that has just been
-// computed.
-void PagedEngine::choose_for(schedule::SequenceId id, std::span<const float> logits,
-                             std::vector<Output>& outputs) {
+// Draws of all choices that read these logits, each by whichever thread is free: none needs another's.
+void PagedEngine::draw_tokens(std::span<const schedule::SequenceId> sequences,
+                              std::span<const float> logits) {
+  const auto vocab = static_cast<std::size_t>(spec_.vocab_size);
+  draws_.clear();
+  for (std::size_t i = 0; i < sequences.size(); ++i)
+    for (const RequestId id : sequences_.at(sequences[i]).requests)
+      draws_.push_back(
+          {.id = id, .request = &requests_.at(id), .logits = logits.subspan(i * vocab, vocab), .token = {}});
+  team_.run(std::ssize(draws_), [&](std::int64_t at, int thread) {
+    Draw& draw = draws_[static_cast<std::size_t>(at)];
+    Request& request = *draw.request;
+    draw.token = request.sampler.choose(draw.logits, request.generated,
+                                        sampler_buffers_[static_cast<std::size_t>(thread)]);
+    if (draw.token && request.params.logprobs)
+      draw.logprob = token_logprob(draw.logits, *draw.token, *request.params.logprobs);
+  });
+}
+
+// Hands out the tokens of one sequence's choices: one, or all of a prompt that has just been computed.
+// Returns the draws behind them.
+std::span<PagedEngine::Draw> PagedEngine::hand_out(schedule::SequenceId id, std::span<Draw> draws) {
   Sequence& sequence = sequences_.at(id);
+  const std::size_t count = sequence.requests.size();
   std::optional<TokenId> appended;  // by the first choice that goes on
   RequestId heir = 0;
-  for (const RequestId request_id : sequence.requests) {
-    Request& request = requests_.at(request_id);
-    Output output = choose_one(request_id, request, logits);
-    if (!sequence.has_begun) report_prompt(sequence, request, output);
+  for (Draw& draw : draws.first(count)) {
+    Output& output = outputs_.add(draw.id);
+    report_token(draw, output);
+    if (!sequence.has_begun) report_prompt(sequence, *draw.request, output);
     if (!output.finish && !appended) {
-      appended = output.tokens.back();
-      heir = request_id;
+      appended = draw.token;
+      heir = draw.id;
     } else if (!output.finish) {
-      if (const auto forked = fork(id, request_id, output.tokens.back()); !forked) {
+      if (const auto forked = fork(id, draw.id, *draw.token); !forked) {
         output.finish = FinishReason::kError;
         output.error = forked.error().message;
       }
     }
-    if (output.finish) requests_.erase(request_id);
-    outputs.push_back(std::move(output));
+    if (output.finish) requests_.erase(draw.id);
   }
   if (!appended) {
     scheduler_.finish(id);
     sequences_.erase(id);
-    return;
+    return draws.subspan(count);
   }
   scheduler_.append(id, *appended);
-  if (sequence.has_begun) return;
-  sequence = Sequence{.requests = {heir},
-                      .prompt_tokens = sequence.prompt_tokens,
-                      .stays_within = sequence.stays_within,
-                      .has_begun = true};
+  if (!sequence.has_begun) sequence.begin(heir);
+  return draws.subspan(count);
 }
 
-void PagedEngine::choose_tokens(std::vector<Output>& outputs) {
+void PagedEngine::choose_tokens() {
   logit_rows_.clear();
   logit_sequences_.clear();
   std::int32_t first_row = 0;
@@ -343,38 +360,33 @@ void PagedEngine::choose_tokens(std::vector<Output>& outputs) {
     logit_sequences_.push_back(work.sequence);
   }
   // A step may hold more sequences than the buffer has rows of logits.
-  const auto vocab = static_cast<std::size_t>(spec_.vocab_size);
   for (std::size_t done = 0; done < logit_rows_.size();) {
     const auto count = std::min(logit_rows_.size() - done, static_cast<std::size_t>(graph_.max_logit_rows()));
-    const auto logits = graph_.logits(std::span(logit_rows_).subspan(done, count));
-    for (std::size_t i = 0; i < count; ++i)
-      choose_for(logit_sequences_[done + i], logits.subspan(i * vocab, vocab), outputs);
+    const auto sequences = std::span(logit_sequences_).subspan(done, count);
+    draw_tokens(sequences, graph_.logits(std::span(logit_rows_).subspan(done, count)));
+    std::span<Draw> draws = draws_;
+    for (const schedule::SequenceId id : sequences) draws = hand_out(id, draws);
     done += count;
   }
 }
 
-std::vector<Output> PagedEngine::step() {
-  std::vector<Output> outputs;
-  for (const RequestId id : finished_early_) {
-    Output output;
-    output.request = id;
-    output.finish = FinishReason::kCancelled;
-    outputs.push_back(std::move(output));
-  }
+std::span<Output> PagedEngine::step() {
+  outputs_.clear();
+  for (const RequestId id : finished_early_) outputs_.add(id).finish = FinishReason::kCancelled;
   finished_early_.clear();
   scheduler_.next(step_);
   for (const schedule::Copy& copy : step_.copies) pool_.copy(copy.from, copy.to);
-  if (step_.work.empty()) return outputs;
+  if (step_.work.empty()) return outputs_.all();
   collect_rows();
   graph_.forward(rows_);
   scheduler_.complete(step_);
   if (spec_.pooling) {
-    pool_rows(outputs);
-    return outputs;
+    pool_rows();
+    return outputs_.all();
   }
   keep_prompt_rows();
-  choose_tokens(outputs);
-  return outputs;
+  choose_tokens();
+  return outputs_.all();
 }
 
 }  // namespace plimsoll::engine

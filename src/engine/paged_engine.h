@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/graph.h"
 #include "engine/kv_pool.h"
+#include "engine/outputs.h"
 #include "engine/pooler.h"
 #include "engine/sampler.h"
 #include "memory/embedded.h"
@@ -44,7 +45,7 @@ class PagedEngine final : public Engine {
 
   Result<RequestId> add(Submission submission) override;
   void cancel(RequestId request) override;
-  std::vector<Output> step() override;
+  std::span<Output> step() override;
 
  private:
   /// One choice from add() to its last output.
@@ -67,11 +68,30 @@ class PagedEngine final : public Engine {
     std::int64_t first_heard = 0;
     std::optional<Pooler> pooler = {};  // of an embedding, which ends the sequence
     EmbeddingParams embedding = {};
+    /// The first token is out: nothing is kept for the prompt any more, and one choice goes on here.
+    void begin(RequestId heir) {
+      has_begun = true;
+      requests.front() = heir;
+      requests.resize(1);
+      prompt_logits = {};
+      prompt_logprobs = {};
+      num_prompt_logprobs.reset();
+      on_prompt_logits = {};
+    }
     bool keeps_prompt_rows() const { return !prompt_logits.empty() || num_prompt_logprobs; }
     /// A preempted sequence computes its prompt again; its rows were handed out with its first token.
     bool wants_prompt_rows() const { return !has_begun && (keeps_prompt_rows() || on_prompt_logits); }
     /// The first prompt token whose row is wanted. Moves on as rows are heard: none is heard twice.
     std::int64_t first_wanted() const { return keeps_prompt_rows() ? 0 : first_heard; }
+  };
+
+  /// One choice of a token in a step.
+  struct Draw {
+    RequestId id = 0;
+    Request* request = nullptr;
+    std::span<const float> logits;  // [vocab]
+    std::optional<TokenId> token;   // nothing: no logit is finite
+    std::optional<TokenLogprob> logprob = {};
   };
 
   void load_prefix_cache(const EngineOptions& options);
@@ -83,11 +103,12 @@ class PagedEngine final : public Engine {
   void keep_prompt_rows(Sequence& sequence, const schedule::Work& work, std::int32_t first_row);
   void keep_prompt_row(Sequence& sequence, std::span<const TokenId> tokens, std::int64_t position,
                        std::span<const float> logits);
-  void pool_rows(std::vector<Output>& outputs);
-  Output end_with_embedding(schedule::SequenceId id);
-  void choose_tokens(std::vector<Output>& outputs);
-  void choose_for(schedule::SequenceId id, std::span<const float> logits, std::vector<Output>& outputs);
-  Output choose_one(RequestId id, Request& request, std::span<const float> logits);
+  void pool_rows();
+  void end_with_embedding(schedule::SequenceId id);
+  void choose_tokens();
+  void draw_tokens(std::span<const schedule::SequenceId> sequences, std::span<const float> logits);
+  std::span<Draw> hand_out(schedule::SequenceId id, std::span<Draw> draws);
+  void report_token(Draw& draw, Output& output) const;
   void report_prompt(const Sequence& sequence, const Request& request, Output& output) const;
   Status fork(schedule::SequenceId from, RequestId id, TokenId token);
 
@@ -103,7 +124,9 @@ class PagedEngine final : public Engine {
   std::vector<RequestId> finished_early_;  // cancelled since the last step
   schedule::Step step_;
   std::vector<Row> rows_;
-  SamplerBuffers sampler_buffers_;
+  std::vector<SamplerBuffers> sampler_buffers_;  // [threads]
+  std::vector<Draw> draws_;                      // of one call of graph_.logits()
+  Outputs outputs_;
   std::vector<std::span<const schedule::BlockId>> tables_;  // [sequences of step_, groups]
   std::vector<std::int32_t> logit_rows_;                    // of step_: rows whose logits choose a token,
   std::vector<schedule::SequenceId> logit_sequences_;       // and of which sequences they are

@@ -5,13 +5,20 @@
 
 namespace plimsoll::schedule {
 
-// The place in the order depends on what `change` changes.
+// The place in the order depends on what `change` changes. It moves there, and is not made anew.
 template <class Change>
 void WaitingQueue::reorder(Account& account, Change change) {
   const auto key = [&] { return std::tuple(account.served, account.waiting.begin()->first, &account); };
-  if (!account.waiting.empty()) account.level->order.erase(key());
+  auto& order = account.level->order;
+  auto place = account.waiting.empty() ? decltype(order.extract(key())){} : order.extract(key());
   change();
-  if (!account.waiting.empty()) account.level->order.insert(key());
+  if (account.waiting.empty()) return;
+  if (place.empty()) {
+    order.insert(key());
+  } else {
+    place.value() = key();
+    order.insert(std::move(place));
+  }
 }
 
 WaitingQueue::Account* WaitingQueue::join(int priority, const std::string& user) {

@@ -188,7 +188,7 @@ void EngineLoop::count(Active& active, const engine::Output& output) {
   active.last_token = now;
 }
 
-void EngineLoop::dispatch(const std::vector<engine::Output>& outputs) {
+void EngineLoop::dispatch(std::span<const engine::Output> outputs) {
   for (const engine::Output& output : outputs) {
     const auto found = active_.find(output.request);
     if (found == active_.end()) continue;  // cancelled meanwhile

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -93,7 +94,7 @@ class EngineLoop {
   void give_up(std::string_view reason);
   void apply(Command command);
   void add(Job job, Clock::time_point arrival);
-  void dispatch(const std::vector<engine::Output>& outputs);
+  void dispatch(std::span<const engine::Output> outputs);
   void count(Active& active, const engine::Output& output);
   void publish();
   void fail_all(const ApiError& error);

@@ -115,13 +115,14 @@ void ScriptedEngine::open_gate() {
   gate_changed_.notify_all();
 }
 
-std::vector<engine::Output> ScriptedEngine::step() {
+std::span<engine::Output> ScriptedEngine::step() {
   {
     std::unique_lock lock(gate_mutex_);
     gate_changed_.wait(lock, [&] { return is_gate_open_; });
   }
   if (throws_in_step) throw std::bad_alloc();
-  std::vector<engine::Output> outputs;
+  std::vector<engine::Output>& outputs = outputs_;
+  outputs.clear();
   for (auto& [id, playing] : requests_) {
     engine::Output output;
     output.request = id;

@@ -71,7 +71,7 @@ class ScriptedEngine : public engine::Engine {
   Result<engine::RequestId> add(engine::Submission submission) override;
   void cancel(engine::RequestId request) override;
   bool has_work() const override { return !requests_.empty(); }
-  std::vector<engine::Output> step() override;
+  std::span<engine::Output> step() override;
   Bytes resident_kv_bytes() const override { return Bytes(0); }
   Status save_prefix_cache() override { return {}; }
 
@@ -92,6 +92,7 @@ class ScriptedEngine : public engine::Engine {
   };
   std::string script_;
   std::map<engine::RequestId, Playing> requests_;
+  std::vector<engine::Output> outputs_;
   engine::RequestId last_ = 0;
   std::mutex gate_mutex_;
   std::condition_variable gate_changed_;
