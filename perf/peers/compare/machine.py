@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine: what it is, what it can do in this minute, and how much of it others use."""
+import json
+import os
+import platform
+import re
+import resource
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def description(threads):
+    text = Path("/proc/cpuinfo").read_text()
+    model = re.search(r"model name\s*: (.*)", text)
+    wide = sorted(set(re.findall(r"\b(avx2|avx512f|avx512_vnni|avx512_bf16|avx_vnni|amx_int8)\b", text)))
+    compiler = subprocess.run(["c++", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[0]
+    return {"processor": model[1] if model else platform.machine(), "cores": os.cpu_count(), "instructions": wide, "threads": threads,
+            "compiler": compiler, "kernel": platform.release(), "nice": os.nice(0)}
+
+
+class Limits:
+    """Read bandwidth, barrier time and peaks, measured when asked."""
+
+    def __init__(self, folder, threads):
+        self.program, self.threads = folder / "limits", threads
+        source = ROOT / "perf/limits.cpp"
+        if not self.program.exists() or self.program.stat().st_mtime < source.stat().st_mtime:
+            subprocess.run(["c++", "-O2", "-std=c++20", "-pthread", "-o", str(self.program), str(source)], check=True)
+
+    def measure(self):
+        return json.loads(subprocess.run([str(self.program), str(self.threads)], stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def busy_s():
+    """Core seconds that all processes have used since the machine started, those taken by its host included."""
+    fields = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    user, nice, system, _, _, interrupts, soft, stolen = fields
+    return (user + nice + system + interrupts + soft + stolen) / TICKS
+
+
+def used_s(pid):
+    """Core seconds of a process, all threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def children_s():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
