@@ -134,18 +134,20 @@ __attribute__((target("avx512f"))) void read_avx512(const char* bytes, std::size
 constexpr int kSums = 12;
 constexpr long kPeakRounds = 100'000;
 
+#define PLIMSOLL_EACH_SUM _Pragma("GCC unroll 12") for (int k = 0; k < kSums; ++k)
 #define PLIMSOLL_PEAK(name, isa, vector, zero, first, second, step) \
   __attribute__((target(isa))) void name() {                        \
     vector sums[kSums];                                             \
-    for (vector & sum : sums) sum = zero;                           \
+    PLIMSOLL_EACH_SUM sums[k] = zero;                               \
     auto a = first;                                                 \
     auto b = second;                                                \
-    for (long round = 0; round < kPeakRounds; ++round)              \
-      _Pragma("GCC unroll 12") for (int k = 0; k < kSums; ++k) {    \
-        asm volatile("" : "+x"(a), "+x"(sums[k]));                  \
+    for (long round = 0; round < kPeakRounds; ++round) {            \
+      PLIMSOLL_EACH_SUM {                                           \
+        asm volatile("" : "+x"(a));                                 \
         sums[k] = step(sums[k], a, b);                              \
       }                                                             \
-    for (vector & sum : sums) asm volatile("" ::"x"(sum));          \
+    }                                                               \
+    PLIMSOLL_EACH_SUM asm volatile("" ::"x"(sums[k]));              \
   }
 
 #define PLIMSOLL_FMA_256(sum, a, b) _mm256_fmadd_ps(a, b, sum)
