@@ -10,211 +10,14 @@
 
 #include <cstring>
 
-#include "kernels/panel_parts.h"
+#include "kernels/avx2_open_panels.h"
 
 namespace plimsoll::kernels {
 
-/// Rows of inputs that pass a panel together: with two vectors of rows each, 8 sums, 2 weights and an input
-/// stand in registers.
-constexpr int kByteTile = 4;
-/// Up to so many rows of inputs take the panel as it lies, in pairs: opening it pays only for more.
-constexpr std::int64_t kMostInPairs = 12;
-
-/// Keeps the compiler from turning a running sum into a tree, which would need more registers than there are.
-static PLIMSOLL_INLINE void keep_running(__m256i& sum) {
-  asm("" : "+x"(sum));
-}
-
-/// Four codes of eight rows in each of `out`.
-template <PanelForm kForm>
-static PLIMSOLL_INLINE void codes_of_4(const Byte* codes, int step, __m256i (&out)[4]) {
-  if constexpr (kForm.largest > 63) {
-    for (int part = 0; part < 4; ++part) out[part] = load_256(codes + kCodesOf4 * step + 32 * part);
-  } else {
-    constexpr int kBytes = kForm.code_bytes / kStepsOf4;
-    const __m256i low_bits = _mm256_set1_epi8(15);
-    const __m256i a = load_256(codes + kBytes * step), b = load_256(codes + kBytes * step + 32);
-    out[0] = _mm256_and_si256(a, low_bits);
-    out[1] = _mm256_and_si256(b, low_bits);
-    out[2] = _mm256_and_si256(_mm256_srli_epi16(a, 4), low_bits);
-    out[3] = _mm256_and_si256(_mm256_srli_epi16(b, 4), low_bits);
-    if constexpr (kForm.largest > 15) {
-      const __m256i crumbs = load_256(codes + kBytes * step + 64), at_4 = _mm256_set1_epi8(0x30);
-      out[0] = _mm256_or_si256(out[0], _mm256_and_si256(_mm256_slli_epi16(crumbs, 4), at_4));
-      out[1] = _mm256_or_si256(out[1], _mm256_and_si256(_mm256_slli_epi16(crumbs, 2), at_4));
-      out[2] = _mm256_or_si256(out[2], _mm256_and_si256(crumbs, at_4));
-      out[3] = _mm256_or_si256(out[3], _mm256_and_si256(_mm256_srli_epi16(crumbs, 2), at_4));
-    }
-  }
-}
-
-/// Adds a group: scale * input's scale * (dots - bias * sum).
-static PLIMSOLL_INLINE __m256 add_scaled_dots(__m256i dots, int correction, __m256 scales, float scale,
-                                              __m256 total) {
-  const __m256i exact = _mm256_sub_epi32(dots, _mm256_set1_epi32(correction));
-  return _mm256_fmadd_ps(_mm256_mul_ps(scales, _mm256_set1_ps(scale)), _mm256_cvtepi32_ps(exact), total);
-}
-static PLIMSOLL_INLINE __m256 add_scaled_sum(__m256 offsets, float scale, int sum, __m256 total) {
-  return _mm256_fmadd_ps(offsets, _mm256_set1_ps(scale * static_cast<float>(sum)), total);
-}
-template <PanelForm kForm>
-static PLIMSOLL_INLINE int sum_of_group(const Int8Block& x, int group) {
-  return kForm.group == kInt8Block ? x.sums[0] + x.sums[1] : x.sums[group];
-}
-
-/// Products of bytes that a sum of 16 bits holds: of pairs of codes and inputs of at most 127.
-template <PanelForm kForm>
-constexpr int kStepsIn16Bits = 32767 / (2 * 127 * kForm.largest);
-
-/// A panel as the tiles of several rows read it; half a panel after the other, in scratch.
-struct OpenPanel {
-  Byte* codes;     // [2, columns / 4, 64] bytes, or [2, columns / 2, 32] words
-  float* scales;   // [2, columns / group, 16]
-  float* offsets;  // the same
-  Byte* inputs;    // [kByteTile, columns] words
-
-  PLIMSOLL_INLINE OpenPanel(std::byte* scratch, std::int64_t columns)
-      : codes(reinterpret_cast<Byte*>(scratch)),
-        scales(reinterpret_cast<float*>(codes + 64 * columns)),
-        offsets(scales + 2 * columns),
-        inputs(reinterpret_cast<Byte*>(offsets + 2 * columns)) {}
-};
-
-template <DType kType>
-static void open_panel(const Byte* panel, std::int64_t columns, const OpenPanel& open) {
-  constexpr PanelForm kForm = kPanelForm<kType>;
-  constexpr int kGroups = kInt8Block / kForm.group;
-  const std::int64_t half_groups = columns / kForm.group * kHalfPanel;
-  Byte* codes = open.codes;
-  float *scales = open.scales, *offsets = open.offsets;
-  const std::int64_t half_codes = columns * kHalfPanel * (kForm.largest > 63 ? 2 : 1);
-  for (std::int64_t at = 0; at < columns; at += kForm.elements) {
-    const Byte* const header = panel;
-    panel += kForm.header_bytes;
-    for (int i = 0; i < kForm.elements / kInt8Block; ++i, panel += kForm.block_bytes()) {
-      for (int part = 0; part < 4; ++part) {
-        const std::int64_t place = part / 2 * half_groups + part % 2 * 8;
-        for (int group = 0; group < kGroups; ++group)
-          _mm256_storeu_ps(scales + place + group * kHalfPanel,
-                           PanelScales<kType>::scale(header, panel, group, part));
-        if constexpr (kForm.has_offset)
-          _mm256_storeu_ps(offsets + place, PanelScales<kType>::offset(header, panel, part));
-      }
-      scales += kGroups * kHalfPanel;
-      offsets += kHalfPanel;
-      for (int step = 0; step < kStepsOf4; ++step) {
-        __m256i parts[4];
-        codes_of_4<kForm>(panel + kForm.scale_bytes, step, parts);
-        for (int part = 0; part < 4; ++part) {
-          Byte* const out = codes + part / 2 * half_codes + part % 2 * 32;
-          if constexpr (kForm.largest > 63) {
-            // Words of four rows with four numbers each, twice; then pairs of numbers of eight rows.
-            const __m256 low = _mm256_castsi256_ps(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(parts[part])));
-            const __m256 high =
-                _mm256_castsi256_ps(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(parts[part], 1)));
-            const __m256d front = _mm256_castps_pd(_mm256_shuffle_ps(low, high, 0x88));
-            const __m256d back = _mm256_castps_pd(_mm256_shuffle_ps(low, high, 0xdd));
-            _mm256_storeu_pd(reinterpret_cast<double*>(out), _mm256_permute4x64_pd(front, 0xd8));
-            _mm256_storeu_pd(reinterpret_cast<double*>(out + 64), _mm256_permute4x64_pd(back, 0xd8));
-          } else {
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), parts[part]);
-          }
-        }
-        codes += kForm.largest > 63 ? 128 : 64;
-      }
-    }
-  }
-}
-
-/// Half an open panel times kRows rows of inputs: sums[row] of 16 outputs.
-template <PanelForm kForm, int kRows>
-static void byte_tile(const OpenPanel& open, int half, std::int64_t columns, const Int8Block* x,
-                      __m256 (&sums)[kByteTile][2]) {
-  constexpr int kSteps = kForm.group / 4 < kStepsIn16Bits<kForm> ? kForm.group / 4 : kStepsIn16Bits<kForm>;
-  const std::int64_t blocks = columns / kInt8Block;
-  const Byte* codes = open.codes + half * columns * kHalfPanel;
-  const float* scales = open.scales + half * (columns / kForm.group) * kHalfPanel;
-  const float* offsets = open.offsets + half * (columns / kForm.group) * kHalfPanel;
-  const __m256i ones = _mm256_set1_epi16(1);
-  for (int row = 0; row < kRows; ++row) sums[row][0] = sums[row][1] = _mm256_setzero_ps();
-  for (std::int64_t block = 0; block < blocks; ++block)
-    for (int group = 0; group < kInt8Block / kForm.group; ++group) {
-      __m256i dots[kRows][2];
-      for (int part = 0; part < kForm.group / 4; part += kSteps) {
-        __m256i words[kRows][2];
-#pragma GCC unroll 8
-        for (int step = 0; step < kSteps; ++step, codes += 64) {
-          const __m256i a = load_256(codes), b = load_256(codes + 32);
-#pragma GCC unroll 8
-          for (int row = 0; row < kRows; ++row) {
-            const __m256i input =
-                broadcast_word(x[row * blocks + block].codes + group * kForm.group + 4 * (part + step));
-            const __m256i pairs_a = _mm256_maddubs_epi16(a, input), pairs_b = _mm256_maddubs_epi16(b, input);
-            words[row][0] = step ? _mm256_add_epi16(words[row][0], pairs_a) : pairs_a;
-            words[row][1] = step ? _mm256_add_epi16(words[row][1], pairs_b) : pairs_b;
-            keep_running(words[row][0]);
-            keep_running(words[row][1]);
-          }
-        }
-        for (int row = 0; row < kRows; ++row)
-          for (int i = 0; i < 2; ++i) {
-            const __m256i four = _mm256_madd_epi16(words[row][i], ones);
-            dots[row][i] = part ? _mm256_add_epi32(dots[row][i], four) : four;
-          }
-      }
-      for (int row = 0; row < kRows; ++row) {
-        const Int8Block& input = x[row * blocks + block];
-        const int sum = sum_of_group<kForm>(input, group);
-        for (int i = 0; i < 2; ++i) {
-          sums[row][i] = add_scaled_dots(dots[row][i], kForm.bias * sum, _mm256_loadu_ps(scales + 8 * i),
-                                         input.scale, sums[row][i]);
-          if constexpr (kForm.has_offset)
-            sums[row][i] = add_scaled_sum(_mm256_loadu_ps(offsets + 8 * i), input.scale, sum, sums[row][i]);
-        }
-      }
-      scales += kHalfPanel;
-      offsets += kHalfPanel;
-    }
-}
-
-/// The same of codes of eight bits, as words. inputs: [kRows, columns] words.
-template <PanelForm kForm, int kRows>
-static void word_tile(const OpenPanel& open, int half, std::int64_t columns, const Int8Block* x,
-                      __m256 (&sums)[kByteTile][2]) {
-  const std::int64_t blocks = columns / kInt8Block;
-  const Byte* codes = open.codes + half * columns * 2 * kHalfPanel;
-  const float* scales = open.scales + half * blocks * kHalfPanel;
-  for (int row = 0; row < kRows; ++row) sums[row][0] = sums[row][1] = _mm256_setzero_ps();
-  for (std::int64_t block = 0; block < blocks; ++block, scales += kHalfPanel) {
-    __m256i dots[kRows][2];
-#pragma GCC unroll 16
-    for (int pair = 0; pair < kInt8Block / 2; ++pair, codes += 64) {
-      const __m256i a = load_256(codes), b = load_256(codes + 32);
-#pragma GCC unroll 8
-      for (int row = 0; row < kRows; ++row) {
-        const __m256i input =
-            broadcast_word(open.inputs + 2 * (row * columns + block * kInt8Block + 2 * pair));
-        const __m256i dots_a = _mm256_madd_epi16(a, input), dots_b = _mm256_madd_epi16(b, input);
-        dots[row][0] = pair ? _mm256_add_epi32(dots[row][0], dots_a) : dots_a;
-        dots[row][1] = pair ? _mm256_add_epi32(dots[row][1], dots_b) : dots_b;
-        keep_running(dots[row][0]);
-        keep_running(dots[row][1]);
-      }
-    }
-    for (int row = 0; row < kRows; ++row) {
-      const Int8Block& input = x[row * blocks + block];
-      const int sum = sum_of_group<kForm>(input, 0);
-      for (int i = 0; i < 2; ++i)
-        sums[row][i] = add_scaled_dots(dots[row][i], kForm.bias * sum, _mm256_loadu_ps(scales + 8 * i),
-                                       input.scale, sums[row][i]);
-    }
-  }
-}
-
-/// One or two rows of inputs times a panel as it lies.
-template <DType kType, int kRows>
+/// One or two blocks side by side, one row of inputs or two, times a panel as it lies.
+template <DType kType, int kRows, int kPlanes>
 static void panel_times_rows(const Byte* panel, std::int64_t columns, const Int8Block* x,
-                             __m256 (&sums)[kRows][4]) {
+                             __m256 (&sums)[kRows / kPlanes][4]) {
   constexpr PanelForm kForm = kPanelForm<kType>;
   constexpr int kSteps = kForm.group / 4 < kStepsIn16Bits<kForm> ? kForm.group / 4 : kStepsIn16Bits<kForm>;
   const std::int64_t blocks = columns / kInt8Block;
@@ -272,109 +75,65 @@ static void panel_times_rows(const Byte* panel, std::int64_t columns, const Int8
         }
         for (int part = 0; part < 4; ++part) {
           const __m256 scales = PanelScales<kType>::scale(header, panel, group, part);
-          for (int row = 0; row < kRows; ++row) {
-            const Int8Block& input = x[row * blocks + block];
-            const int sum = sum_of_group<kForm>(input, group);
-            sums[row][part] = add_scaled_dots(dots[row][part], kForm.largest > 63 ? 0 : kForm.bias * sum,
-                                              scales, input.scale, sums[row][part]);
+          for (int row = 0; row < kRows; row += kPlanes) {
+            const Int8Block* const input = x + row * blocks + block;
+            const int sum = sum_of_planes<kForm, kPlanes>(input, blocks, group);
+            __m256& total = sums[row / kPlanes][part];
+            const __m256i all =
+                kPlanes == 1 ? dots[row][part] : joined(dots[row][part], dots[row + kPlanes - 1][part]);
+            total =
+                add_scaled_dots(all, kForm.largest > 63 ? 0 : kForm.bias * sum, scales, input->scale, total);
             if constexpr (kForm.has_offset)
-              sums[row][part] = add_scaled_sum(PanelScales<kType>::offset(header, panel, part), input.scale,
-                                               sum, sums[row][part]);
+              total =
+                  add_scaled_sum(PanelScales<kType>::offset(header, panel, part), input->scale, sum, total);
           }
         }
       }
   }
 }
 
-template <DType kType, int kRows>
-static void rows_times_open_panel(const PanelProduct& product, const OpenPanel& open, const Int8Block* x,
-                                  std::int64_t first) {
+/// One or two tokens times the panel as it lies.
+template <DType kType, int kTokens, int kPlanes>
+static void few_tokens_times_panel(const PanelProduct& product, const Int8Block* x, std::int64_t first) {
+  __m256 sums[kTokens][4];
+  panel_times_rows<kType, kTokens * kPlanes, kPlanes>(reinterpret_cast<const Byte*>(product.panel),
+                                                      product.columns, x, sums);
+  for (int token = 0; token < kTokens; ++token)
+    store_first_sums<4>(sums[token], product.rows, product.out + (first + token) * product.out_stride);
+}
+
+template <DType kType, int kPlanes>
+static void panel_times_blocks(const PanelProduct& product, const Int8Block* x) {
   constexpr PanelForm kForm = kPanelForm<kType>;
-  constexpr bool kAreWords = kForm.largest > 63;
-  const int planes = product.planes;
-  if constexpr (kAreWords)
-    for (int row = 0; row < kRows; ++row)
-      for (std::int64_t block = 0; block < product.columns / kInt8Block; ++block) {
-        const Byte* const codes =
-            reinterpret_cast<const Byte*>(x[row * (product.columns / kInt8Block) + block].codes);
-        auto* const out = reinterpret_cast<__m256i*>(open.inputs + 2 * (row * product.columns + 32 * block));
-        _mm256_storeu_si256(out, _mm256_cvtepi8_epi16(bytes_at(codes)));
-        _mm256_storeu_si256(out + 1, _mm256_cvtepi8_epi16(bytes_at(codes + 16)));
-      }
-  for (int half = 0; half < 2; ++half) {
-    __m256 sums[kByteTile][2];
-    if constexpr (kAreWords)
-      word_tile<kForm, kRows>(open, half, product.columns, x, sums);
-    else
-      byte_tile<kForm, kRows>(open, half, product.columns, x, sums);
-    for (int row = 0; row < kRows; row += planes) {
-      if constexpr (kRows % 2 == 0) {
-        if (planes == 2)
-          for (int i = 0; i < 2; ++i) sums[row][i] = _mm256_add_ps(sums[row][i], sums[row + 1][i]);
-      }
-      store_first_sums<2>(sums[row], product.rows - half * kHalfPanel,
-                          product.out + (first + row) / planes * product.out_stride + half * kHalfPanel);
+  constexpr int kTile = kForm.largest > 63 ? kByteTile : kByteTile / kPlanes, kFew = 2 / kPlanes;
+  const std::int64_t stride = kPlanes * (product.columns / kInt8Block), bytes = kForm.bytes(product.columns);
+  const std::int64_t tokens = product.tokens;
+  if (tokens * kPlanes <= kMostInPairs) {
+    for (std::int64_t first = 0; first < tokens; first += kFew) {
+      if (tokens > kFew) fetch_share(product, bytes, first / kFew, (tokens + kFew - 1) / kFew);
+      if (kFew == 1 || tokens - first == 1)
+        few_tokens_times_panel<kType, 1, kPlanes>(product, x + first * stride, first);
+      else
+        few_tokens_times_panel<kType, kFew, kPlanes>(product, x + first * stride, first);
     }
+    return;
   }
-}
-
-/// kRows rows of inputs times the panel as it lies, and what they give written out.
-template <DType kType, int kRows>
-static void few_rows_times_panel(const PanelProduct& product, const Int8Block* x, std::int64_t first) {
-  __m256 sums[kRows][4];
-  panel_times_rows<kType, kRows>(reinterpret_cast<const Byte*>(product.panel), product.columns, x, sums);
-  float* const out = product.out + first / product.planes * product.out_stride;
-  if constexpr (kRows == 2) {
-    if (product.planes == 2)
-      for (int part = 0; part < 4; ++part) sums[0][part] = _mm256_add_ps(sums[0][part], sums[1][part]);
-    else
-      store_first_sums<4>(sums[1], product.rows, out + product.out_stride);
-  }
-  store_first_sums<4>(sums[0], product.rows, out);
-}
-
-template <DType kType>
-static void open_panel_times_rows(const PanelProduct& product, const Int8Block* x) {
-  const std::int64_t blocks = product.columns / kInt8Block, rows = product.tokens * product.planes;
   const OpenPanel open(product.scratch, product.columns);
   open_panel<kType>(reinterpret_cast<const Byte*>(product.panel), product.columns, open);
-  const std::int64_t bytes = kPanelForm<kType>.bytes(product.columns);
-  for (std::int64_t first = 0; first < rows; first += kByteTile) {
-    fetch_share(product, bytes, first / kByteTile, (rows + kByteTile - 1) / kByteTile);
-    const Int8Block* const inputs = x + first * blocks;
-    switch (rows - first) {
-      case 1:
-        rows_times_open_panel<kType, 1>(product, open, inputs, first);
-        break;
-      case 2:
-        rows_times_open_panel<kType, 2>(product, open, inputs, first);
-        break;
-      case 3:
-        rows_times_open_panel<kType, 3>(product, open, inputs, first);
-        break;
-      default:
-        rows_times_open_panel<kType, 4>(product, open, inputs, first);
-    }
-  }
-}
-
-template <DType kType>
-static void panel_times_blocks(const PanelProduct& product, const Int8Block* x) {
-  const std::int64_t blocks = product.columns / kInt8Block, rows = product.tokens * product.planes;
-  if (rows > kMostInPairs) return open_panel_times_rows<kType>(product, x);
-  const std::int64_t bytes = kPanelForm<kType>.bytes(product.columns);
-  for (std::int64_t first = 0; first < rows; first += 2, x += 2 * blocks) {
-    if (rows > 2) fetch_share(product, bytes, first / 2, (rows + 1) / 2);
-    if (rows - first > 1)
-      few_rows_times_panel<kType, 2>(product, x, first);
-    else
-      few_rows_times_panel<kType, 1>(product, x, first);
+  for (std::int64_t first = 0; first < tokens;) {
+    fetch_share(product, bytes, first / kTile, (tokens + kTile - 1) / kTile);
+    first += some_tokens<kType, kPlanes, kTile>(product, open, x + first * stride, first);
   }
 }
 
 /// The field of Kernels; see kernels.h.
 [[maybe_unused]] static void avx2_panel_int8(const PanelProduct& product, const Int8Block* x) {
-  for_panel_type(product.dtype, [&](auto type) { panel_times_blocks<type()>(product, x); });
+  for_panel_type(product.dtype, [&](auto type) {
+    if (product.planes == 2)
+      panel_times_blocks<type(), 2>(product, x);
+    else
+      panel_times_blocks<type(), 1>(product, x);
+  });
 }
 
 }  // namespace plimsoll::kernels

@@ -61,15 +61,20 @@ static void open_codes(const Byte* panel, std::int64_t columns, Byte* out) {
   }
 }
 
-/// kRows rows of inputs times a panel. open: its codes as bytes, or null: they are read as they lie.
-template <DType kType, int kRows>
+static PLIMSOLL_INLINE __m512i joined(__m512i upper, __m512i lower) {
+  return _mm512_add_epi32(_mm512_sub_epi32(_mm512_slli_epi32(upper, 8), upper), lower);
+}
+
+/// kRows blocks side by side, which are kRows / kPlanes rows of inputs, times a panel. open: its codes as
+/// bytes, or null: they are read as they lie.
+template <DType kType, int kRows, int kPlanes>
 static void wide_tile(const Byte* panel, const Byte* open, std::int64_t columns, const Int8Block* x,
                       __m512 (&sums)[kWideTile][2]) {
   constexpr PanelForm kForm = kPanelForm<kType>;
   constexpr PanelForm kBytes = kPanelForm<DType::kQ8_0>;  // how open codes lie
   const std::int64_t blocks = columns / kInt8Block;
   std::int64_t block = 0;
-  __m512 running[kRows][2];
+  __m512 running[kRows / kPlanes][2];
   for (auto& row : running) row[0] = row[1] = _mm512_setzero_ps();
   for (std::int64_t at = 0; at < columns; at += kForm.elements) {
     const Byte* const header = panel;
@@ -99,21 +104,24 @@ static void wide_tile(const Byte* panel, const Byte* open, std::int64_t columns,
         for (int half = 0; half < 2; ++half) {
           const __m512 scales = both_halves(PanelScales<kType>::scale(header, panel, group, 2 * half),
                                             PanelScales<kType>::scale(header, panel, group, 2 * half + 1));
-          for (int row = 0; row < kRows; ++row) {
-            const Int8Block& input = x[row * blocks + block];
-            running[row][half] = _mm512_fmadd_ps(_mm512_mul_ps(scales, _mm512_set1_ps(input.scale)),
-                                                 _mm512_cvtepi32_ps(dots[row][half]), running[row][half]);
+          for (int row = 0; row < kRows; row += kPlanes) {
+            const Int8Block* const input = x + row * blocks + block;
+            __m512& total = running[row / kPlanes][half];
+            const __m512i all =
+                kPlanes == 1 ? dots[row][half] : joined(dots[row][half], dots[row + kPlanes - 1][half]);
+            total = _mm512_fmadd_ps(_mm512_mul_ps(scales, _mm512_set1_ps(input->scale)),
+                                    _mm512_cvtepi32_ps(all), total);
             if constexpr (kForm.has_offset) {
               const __m512 offsets = both_halves(PanelScales<kType>::offset(header, panel, 2 * half),
                                                  PanelScales<kType>::offset(header, panel, 2 * half + 1));
-              const float sum = input.scale * static_cast<float>(sum_of_group<kForm>(input, group));
-              running[row][half] = _mm512_fmadd_ps(offsets, _mm512_set1_ps(sum), running[row][half]);
+              const int sum = sum_of_planes<kForm, kPlanes>(input, blocks, group);
+              total = _mm512_fmadd_ps(offsets, _mm512_set1_ps(input->scale * static_cast<float>(sum)), total);
             }
           }
         }
       }
   }
-  for (int row = 0; row < kRows; ++row)
+  for (int row = 0; row < kRows / kPlanes; ++row)
     for (int half = 0; half < 2; ++half) sums[row][half] = running[row][half];
 }
 
@@ -126,45 +134,45 @@ static PLIMSOLL_INLINE void store_first_wide(const __m512 (&sums)[2], std::int64
   }
 }
 
-template <DType kType, int kRows = kWideTile>
-static void wide_rows(std::int64_t rows, const PanelProduct& product, const Byte* open, const Int8Block* x,
-                      std::int64_t first) {
-  if (rows < kRows) {
-    if constexpr (kRows > 1) wide_rows<kType, kRows - 1>(rows, product, open, x, first);
-    return;
-  }
+/// As many tokens as a tile takes, or what is left. Returns how many.
+template <DType kType, int kPlanes, int kTokens = kWideTile / kPlanes>
+static std::int64_t some_wide_tokens(const PanelProduct& product, const Byte* open, const Int8Block* x,
+                                     std::int64_t first) {
+  if constexpr (kTokens > 1)
+    if (product.tokens - first < kTokens)
+      return some_wide_tokens<kType, kPlanes, kTokens - 1>(product, open, x, first);
   __m512 sums[kWideTile][2];
-  wide_tile<kType, kRows>(reinterpret_cast<const Byte*>(product.panel), open, product.columns, x, sums);
-  const int planes = product.planes;
-  for (int row = 0; row < kRows; row += planes) {
-    if constexpr (kRows % 2 == 0) {
-      if (planes == 2)
-        for (int half = 0; half < 2; ++half)
-          sums[row][half] = _mm512_add_ps(sums[row][half], sums[row + 1][half]);
-    }
-    store_first_wide(sums[row], product.rows, product.out + (first + row) / planes * product.out_stride);
-  }
+  wide_tile<kType, kTokens * kPlanes, kPlanes>(reinterpret_cast<const Byte*>(product.panel), open,
+                                               product.columns, x, sums);
+  for (int token = 0; token < kTokens; ++token)
+    store_first_wide(sums[token], product.rows, product.out + (first + token) * product.out_stride);
+  return kTokens;
 }
 
-template <DType kType>
+template <DType kType, int kPlanes>
 static void wide_panel_times_blocks(const PanelProduct& product, const Int8Block* x) {
   constexpr PanelForm kForm = kPanelForm<kType>;
-  const std::int64_t blocks = product.columns / kInt8Block, rows = product.tokens * product.planes;
+  constexpr int kTile = kWideTile / kPlanes;
+  const std::int64_t stride = kPlanes * (product.columns / kInt8Block), bytes = kForm.bytes(product.columns);
   Byte* open = nullptr;
-  if (rows > kWideTile && kForm.largest <= 63) {
+  if (product.tokens > kTile && kForm.largest <= 63) {
     open = reinterpret_cast<Byte*>(product.scratch);
     open_codes<kType>(reinterpret_cast<const Byte*>(product.panel), product.columns, open);
   }
-  const std::int64_t bytes = kForm.bytes(product.columns);
-  for (std::int64_t first = 0; first < rows; first += kWideTile) {
-    if (rows > 1) fetch_share(product, bytes, first / kWideTile, (rows + kWideTile - 1) / kWideTile);
-    wide_rows<kType>(rows - first, product, open, x + first * blocks, first);
+  for (std::int64_t first = 0; first < product.tokens;) {
+    if (product.tokens > 1) fetch_share(product, bytes, first / kTile, (product.tokens + kTile - 1) / kTile);
+    first += some_wide_tokens<kType, kPlanes>(product, open, x + first * stride, first);
   }
 }
 
 /// The field of Kernels; see kernels.h.
 static void vnni_panel_int8(const PanelProduct& product, const Int8Block* x) {
-  for_panel_type(product.dtype, [&](auto type) { wide_panel_times_blocks<type()>(product, x); });
+  for_panel_type(product.dtype, [&](auto type) {
+    if (product.planes == 2)
+      wide_panel_times_blocks<type(), 2>(product, x);
+    else
+      wide_panel_times_blocks<type(), 1>(product, x);
+  });
 }
 
 }  // namespace plimsoll::kernels

@@ -40,6 +40,11 @@ struct Int8Block {
   std::int8_t codes[32] = {};     // -127 to 127
 };
 
+/// Two blocks may hold one input more finely: under one scale, number i stands for
+/// (kDigitOfTwo * upper.codes[i] + lower.codes[i]) * scale. Their products are added before they are rounded.
+inline constexpr int kDigitOfTwo = 255;
+inline constexpr int kLargestOfTwo = kDigitOfTwo * 127 + 127;
+
 /// True for the block types whose weights are whole numbers times a scale: matmul_int8 takes them.
 bool has_int8_products(DType dtype);
 
@@ -91,11 +96,11 @@ struct Kernels {
                  std::int64_t row_end, const float* x, std::int64_t tokens, float* out,
                  std::int64_t out_stride, float* scratch);
 
-  /// Rounds inputs for matmul_int8: the second plane of two holds what rounding left of the first.
-  /// values: [blocks, 32], out: [planes, blocks].
+  /// Rounds inputs for matmul_int8.
+  /// values: [blocks, 32], out: [planes, blocks]; two planes: the upper, then the lower blocks.
   void (*to_int8_blocks)(const float* values, std::int64_t blocks, int planes, Int8Block* out);
   /// As matmul, of rounded inputs: exact whole sums within a group of weights under one scale, which are
-  /// added in rising order, then planes; the same bits on every processor. x: [tokens, planes, columns / 32],
+  /// added in rising order; the same bits on every processor. x: [tokens, planes, columns / 32],
   /// columns a multiple of 32; w: [rows, columns]; out: [tokens, out_stride]; scratch as for matmul. Only for
   /// types of has_int8_products; null where the instruction set has no products of bytes.
   void (*matmul_int8)(DType dtype, const std::byte* w, std::int64_t columns, std::int64_t rows,

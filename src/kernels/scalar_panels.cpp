@@ -50,7 +50,8 @@ ScaleAndOffset scales_at(const Byte* header, const Byte* block, std::int64_t row
 }
 
 template <DType kType>
-float row_times_blocks(const Byte* panel, std::int64_t columns, std::int64_t row, const Int8Block* x) {
+float row_times_blocks(const Byte* panel, std::int64_t columns, std::int64_t row, const Int8Block* x,
+                       int planes) {
   constexpr PanelForm kForm = kPanelForm<kType>;
   float total = 0;
   for (std::int64_t at = 0; at < columns; at += kForm.elements) {
@@ -60,8 +61,10 @@ float row_times_blocks(const Byte* panel, std::int64_t columns, std::int64_t row
       for (int group = 0; group < kInt8Block / kForm.group; ++group) {
         int dot = 0, sum = 0;
         for (int k = group * kForm.group; k < (group + 1) * kForm.group; ++k) {
-          dot += (code_at<kForm>(panel + kForm.scale_bytes, row, k) - kForm.bias) * x->codes[k];
-          sum += x->codes[k];
+          int input = x->codes[k];
+          if (planes == 2) input = kDigitOfTwo * input + x[columns / kInt8Block].codes[k];
+          dot += (code_at<kForm>(panel + kForm.scale_bytes, row, k) - kForm.bias) * input;
+          sum += input;
         }
         const ScaleAndOffset of = scales_at<kType>(header, panel, row, group);
         total = std::fma(of.scale * x->scale, static_cast<float>(dot), total);
@@ -81,8 +84,7 @@ void scalar_panel_int8(const PanelProduct& product, const Int8Block* x) {
     for (std::int64_t token = 0; token < product.tokens; ++token, x += product.planes * blocks)
       for (std::int64_t row = 0; row < product.rows; ++row) {
         float& out = product.out[token * product.out_stride + row];
-        out = row_times_blocks<type()>(panel, product.columns, row, x);
-        if (product.planes > 1) out += row_times_blocks<type()>(panel, product.columns, row, x + blocks);
+        out = row_times_blocks<type()>(panel, product.columns, row, x, product.planes);
       }
   });
 }

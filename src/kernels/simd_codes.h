@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "kernels/kernels.h"
 #include "kernels/stored.h"
 
 #define PLIMSOLL_INLINE __attribute__((always_inline)) inline
@@ -49,6 +50,12 @@ static PLIMSOLL_INLINE __m128i where_bits(std::uint32_t word, bool high_half, ch
 static PLIMSOLL_INLINE __m128i where_bit(__m128i bytes, int bit, char value) {
   const __m128i mask = _mm_set1_epi8(static_cast<char>(1 << bit));
   return _mm_and_si128(_mm_cmpeq_epi8(_mm_and_si128(bytes, mask), mask), _mm_set1_epi8(value));
+}
+
+/// kDigitOfTwo * upper + lower.
+static PLIMSOLL_INLINE __m256i joined(__m256i upper, __m256i lower) {
+  static_assert(kDigitOfTwo == 255);
+  return _mm256_add_epi32(_mm256_sub_epi32(_mm256_slli_epi32(upper, 8), upper), lower);
 }
 
 /// A V that keeps codes and scales apart (simd_int8.h) has these functions of its own.

@@ -146,31 +146,47 @@ static PLIMSOLL_INLINE __m256 add_group(__m256i dots, const CodePanel& panel, st
   return total;
 }
 
-/// Eight rows times one token. x: [columns / 32].
+/// Of eight rows, the sums of the first and of the last 16 codes of a block.
+struct HalfDots {
+  __m256i first, second;
+};
 template <CodeForm kForm>
-static __m256 panel_times_token(const CodePanel& panel, std::int64_t columns, const Int8Block* x) {
+static PLIMSOLL_INLINE HalfDots dots_of_block(const Byte* codes, const Int8Block& x) {
+  const __m256i inputs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x.codes));
+  const auto next = [&] {
+    const __m256i products = products_of_four<kForm.is_whole_byte>(codes, inputs);
+    codes += 32;
+    return products;
+  };
+  const auto four = [&] {
+    const __m256i a = next(), b = next(), c = next(), d = next();
+    return sums_of_halves(a, b, c, d);
+  };
+  const __m256i upper = four(), lower = four();
+  return {_mm256_permute2x128_si256(upper, lower, 0x20), _mm256_permute2x128_si256(upper, lower, 0x31)};
+}
+
+/// Eight rows times one token. x: [planes, columns / 32].
+template <CodeForm kForm>
+static __m256 panel_times_token(const CodePanel& panel, std::int64_t columns, const Int8Block* x,
+                                int planes) {
   __m256 total = _mm256_setzero_ps();
-  const Byte* codes = panel.codes;
-  for (std::int64_t block = 0; block < columns / 32; ++block, ++x) {
-    const __m256i inputs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x->codes));
-    const auto next = [&] {
-      const __m256i products = products_of_four<kForm.is_whole_byte>(codes, inputs);
-      codes += 32;
-      return products;
-    };
-    const auto four = [&] {
-      const __m256i a = next(), b = next(), c = next(), d = next();
-      return sums_of_halves(a, b, c, d);
-    };
-    const __m256i upper = four(), lower = four();
-    const __m256i first = _mm256_permute2x128_si256(upper, lower, 0x20);
-    const __m256i second = _mm256_permute2x128_si256(upper, lower, 0x31);
+  const std::int64_t blocks = columns / kInt8Block;
+  for (std::int64_t block = 0; block < blocks; ++block, ++x) {
+    const Byte* const codes = panel.codes + block * kInt8Rows * kInt8Block;
+    HalfDots dots = dots_of_block<kForm>(codes, *x);
+    int sums[2] = {x->sums[0], x->sums[1]};
+    if (planes == 2) {
+      const HalfDots lower = dots_of_block<kForm>(codes, x[blocks]);
+      dots = {joined(dots.first, lower.first), joined(dots.second, lower.second)};
+      for (int half = 0; half < 2; ++half) sums[half] = kDigitOfTwo * sums[half] + x[blocks].sums[half];
+    }
     if constexpr (kForm.group == 16) {
-      total = add_group<kForm>(first, panel, 2 * block, x->scale, x->sums[0], total);
-      total = add_group<kForm>(second, panel, 2 * block + 1, x->scale, x->sums[1], total);
+      total = add_group<kForm>(dots.first, panel, 2 * block, x->scale, sums[0], total);
+      total = add_group<kForm>(dots.second, panel, 2 * block + 1, x->scale, sums[1], total);
     } else {
-      total = add_group<kForm>(_mm256_add_epi32(first, second), panel, block, x->scale,
-                               x->sums[0] + x->sums[1], total);
+      total = add_group<kForm>(_mm256_add_epi32(dots.first, dots.second), panel, block, x->scale,
+                               sums[0] + sums[1], total);
     }
   }
   return total;
@@ -197,10 +213,8 @@ static void simd_matmul_int8(DType dtype, const std::byte* weights, std::int64_t
                   columns, row, panel);
             const std::int64_t in_blocks = columns / kInt8Block;
             for (std::int64_t token = 0; token < tokens; ++token) {
-              const Int8Block* const inputs = x + token * planes * in_blocks;
-              __m256 total = panel_times_token<kForm>(panel, columns, inputs);
-              if (planes > 1)
-                total = _mm256_add_ps(total, panel_times_token<kForm>(panel, columns, inputs + in_blocks));
+              const __m256 total =
+                  panel_times_token<kForm>(panel, columns, x + token * planes * in_blocks, planes);
               float sums[kInt8Rows];
               _mm256_storeu_ps(sums, total);
               std::memcpy(out + token * out_stride + first, sums,

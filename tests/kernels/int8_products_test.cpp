@@ -97,7 +97,7 @@ TEST_P(Int8Products, AgreeWithDoublesForBlocksOfRealQuantizers) {
   }
 }
 
-TEST_P(Int8Products, TheSecondPlaneHoldsWhatRoundingLeft) {
+TEST_P(Int8Products, TwoPlanesHoldAnInputMoreFinely) {
   if (!has_products()) return;
   const std::int64_t columns = 576, rows = 5, tokens = 2;
   const std::vector<std::byte> w = random_blocks(DType::kQ4_0, rows * columns, random_);
@@ -119,7 +119,7 @@ TEST_P(Int8Products, TheSecondPlaneHoldsWhatRoundingLeft) {
         sum += product;
         magnitude += std::abs(product);
       }
-      // One plane is off by up to 1 / 254 of a block's largest number, two by the square of that.
+      // One plane is off by up to 1 / 254 of a block's largest number, two by 1 / 65,024.
       EXPECT_NEAR(static_cast<double>(out[static_cast<std::size_t>(token * (rows + 3) + row)]), sum,
                   4e-5 * magnitude);
     }
