@@ -7,6 +7,9 @@ import tempfile
 from pathlib import Path
 
 
+LIMIT_S = 300  # for a request: a server that hangs must not hold up the run
+
+
 class Failed(Exception):
     """A request failed or was not of the size that was asked for: there is no figure."""
 
@@ -40,7 +43,7 @@ def words(load, server, tokenizer):
         shape = ["--dataset-name", "random", "--random-input-len", str(load.prompt), "--random-output-len", str(load.output)]
     return ["bench", "-q", "--base-url", server.url, "--model", "m", "--tokenizer", str(tokenizer), "--num-prompts", str(load.requests),
             "--max-concurrency", str(load.streams), "--seed", str(load.seed), "--ignore-eos", "--temperature", "0",
-            "--server-metrics", "off", *shape]
+            "--request-timeout", str(LIMIT_S), "--server-metrics", "off", *shape]
 
 
 def run(program, load, server, tokenizer):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machine: what it is, what it can do in this minute, and how much of it others use."""
+import hashlib
 import json
 import os
 import platform
@@ -12,13 +13,39 @@ ROOT = Path(__file__).resolve().parents[3]
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
+# The kernels' instruction sets, narrowest first, and what of /proc/cpuinfo each asks for.
+SETS = {
+    "avx2": {"avx2", "fma", "f16c"},
+    "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+    "avx512_vnni": {"avx512_vnni"},
+    "avx512_bf16": {"avx512_bf16"},
+}
+
+
+def sets():
+    """Those of this machine, narrowest first."""
+    flags = set(re.search(r"^flags\s*: (.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)[1].split())
+    found = []
+    for name, asked in SETS.items():
+        if not asked <= flags:
+            break
+        found.append(name)
+    return found
+
+
 def description(threads):
     text = Path("/proc/cpuinfo").read_text()
     model = re.search(r"model name\s*: (.*)", text)
-    wide = sorted(set(re.findall(r"\b(avx2|avx512f|avx512_vnni|avx512_bf16|avx_vnni|amx_int8)\b", text)))
     compiler = subprocess.run(["c++", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[0]
-    return {"processor": model[1] if model else platform.machine(), "cores": os.cpu_count(), "instructions": wide, "threads": threads,
+    return {"processor": model[1] if model else platform.machine(), "cores": os.cpu_count(), "instructions": sets(), "threads": threads,
             "compiler": compiler, "kernel": platform.release(), "nice": os.nice(0)}
+
+
+def program(path):
+    """Which plimsoll was measured: commit of the checkout that it lies in, if it lies in one, and the file's own digest."""
+    commit = subprocess.run(["git", "-C", str(path.parent), "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            text=True, check=False).stdout.strip()
+    return {"commit": commit or None, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 class Limits:

@@ -34,6 +34,7 @@ class Engine:
         self.pipeline = openvino_genai.ContinuousBatchingPipeline(
             model, schedule, "CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"})
         self.tokenizer = self.pipeline.get_tokenizer()
+        self.ids_of("once before threads do: two that are first at once wait for each other forever")
         self.inbox = queue.Queue()
         self.running = {}
         self.accepted = 0

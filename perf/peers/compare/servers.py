@@ -7,6 +7,7 @@ time of any core, and taking turns costs no start. All run under the same nice v
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -31,15 +32,14 @@ def free_port():
 class Server:
     """One process. `shape` says what it is asked: (sequences at once, tokens of the longest)."""
     name = ""
-    version = ""
-    environment = {}
 
     def __init__(self, model, shape, places, log_folder, isa=None):
         self.model, self.places, self.isa = model, places, isa
         self.sequences, self.longest = shape
         self.port = free_port()
         self.log = log_folder / f"{self.name}-{model.name}-{self.port}.log"
-        environment = {**os.environ, **self.environment, **self.more_environment()}
+        self.places.packed.mkdir(parents=True, exist_ok=True)
+        environment = {**os.environ, **self.more_environment()}
         self.started_at = time.perf_counter()
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, env=environment, start_new_session=True)
@@ -99,8 +99,8 @@ class Server:
 
     def stop(self):
         if self.process.poll() is None:
-            self.thaw()
             self.process.terminate()
+            self.thaw()
             try:
                 self.process.wait(30)
             except subprocess.TimeoutExpired:
@@ -108,17 +108,31 @@ class Server:
                 self.process.wait(30)
 
     def memory(self):
-        """Bytes of smaps_rollup: resident, anonymous, and of files whose pages are in."""
-        fields = {}
-        for line in Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()[1:]:
-            key, value = line.split(":")
-            fields[key] = int(value.split()[0]) * 1024
-        return {"resident": fields["Rss"], "anonymous": fields["Anonymous"], "files": fields["Rss"] - fields["Anonymous"]}
+        """Bytes that are in memory now: in all, anonymous, and of files below the folder of packed weights."""
+        found = {"resident": 0, "anonymous": 0, "packed": 0}
+        is_packed = False
+        for line in Path(f"/proc/{self.pid}/smaps").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if not value.strip().endswith("kB"):
+                is_packed = str(self.places.packed) in line
+            elif key == "Rss":
+                found["resident"] += int(value.split()[0]) * 1024
+                found["packed"] += int(value.split()[0]) * 1024 if is_packed else 0
+            elif key == "Anonymous":
+                found["anonymous"] += int(value.split()[0]) * 1024
+        return found
+
+    def told(self):
+        """What the engine says of its own memory; nothing by most."""
+        return None
 
 
 class Plimsoll(Server):
     name = "plimsoll"
-    flags = ()
+
+    def told(self):
+        line = re.search(r"^plimsoll memory: (\{.*\})$", self.log.read_text(), re.MULTILINE)
+        return json.loads(line[1]) if line else None
 
     def more_environment(self):
         return {"PLIMSOLL_ISA": self.isa} if self.isa else {}
@@ -126,14 +140,14 @@ class Plimsoll(Server):
     def command(self):
         return [str(self.places.plimsoll), "serve", str(self.model.file), "--port", str(self.port), "--served-model-name", "m",
                 "--threads", str(THREADS), "--max-num-seqs", str(self.sequences), "--max-model-len", str(self.longest),
-                *self.flags, *self.places.plimsoll_flags]
+                "--packed-cache", str(self.places.packed), *self.places.plimsoll_flags]
 
 
 class Llama(Server):
     name = "llama.cpp"
 
     def folder(self):
-        return self.places.peers / f"llama-{self.isa or self.places.widest_llama}" / "bin"
+        return self.places.peers / f"llama-{self.isa or self.places.llama}" / "bin"
 
     def more_environment(self):
         return {"LD_LIBRARY_PATH": str(self.folder())}
