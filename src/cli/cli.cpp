@@ -78,8 +78,9 @@ void apply_log_level(const CommonFlags& flags) {
   if (!flags.verbose) return;
   set_log_level(LogLevel::kVerbose);
   const Machine machine = read_machine();
-  log_debug("plimsoll " PLIMSOLL_VERSION " (" + describe(machine.cores) + ") on " +
-            (machine.cpu_model.empty() ? "an unknown CPU" : machine.cpu_model) + ", " +
+  log_debug("plimsoll " PLIMSOLL_VERSION " on " +
+            (machine.cpu_model.empty() ? "an unknown CPU" : machine.cpu_model) + " (" +
+            describe(machine.cores) + "), " +
             (machine.memory_available ? as_gib(*machine.memory_available) : "unknown memory") + " free");
 }
 

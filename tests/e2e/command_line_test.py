@@ -53,7 +53,8 @@ def test_q_and_v_change_what_stderr_says_and_nothing_else(run, golden):
     arguments = ["inspect", str(golden("artifacts/cfg_yarn_ctx"))]
     plain, quiet, verbose = run(*arguments), run(*arguments, "-q"), run(*arguments, "-v")
     assert plain.stderr == quiet.stderr == ""
-    assert re.search(r"^debug .* plimsoll \d+\.\d+\.\d+ on \d+ cores of ", verbose.stderr, re.MULTILINE)
+    machine = r"^debug .* plimsoll \d+\.\d+\.\d+ on .+ \(\d+ CPUs? allowed"
+    assert re.search(machine, verbose.stderr, re.MULTILINE)
     assert re.search(r"^debug .* reading \S+config\.json, \d+ bytes$", verbose.stderr, re.MULTILINE)
     assert plain.stdout == quiet.stdout == verbose.stdout
     assert plain.returncode == quiet.returncode == verbose.returncode
