@@ -73,12 +73,11 @@ Parts parts_of(ModelWeights& weights) {
 template <class Make>
 void take_over(const Parts& parts, const artifact::Artifact& artifact, ModelWeights& weights, std::byte* out,
                Make make) {
-  const auto* table = std::get_if<PlainRows>(&weights.token_embedding.stored);
   for (const auto& part : parts) {
     std::vector<std::span<const std::byte>> sources;
     for (StoredMatrix* matrix : part) {
       const auto& plain = std::get<PlainRows>(matrix->stored);
-      if (!table || plain.data != table->data) sources.push_back(source_of(*matrix));
+      sources.push_back(source_of(*matrix));
       make(*matrix, out);
       const std::int64_t bytes = bytes_of(*matrix);
       const PanelRows panels{plain.dtype, out, kernels::panel_bytes(plain.dtype, matrix->columns)};

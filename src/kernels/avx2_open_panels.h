@@ -41,14 +41,12 @@ static PLIMSOLL_INLINE void codes_of_4(const Byte* codes, int step, __m256i (&ou
   }
 }
 
-/// Adds a group: scale * input's scale * (dots - bias * sum).
-static PLIMSOLL_INLINE __m256 add_scaled_dots(__m256i dots, int correction, __m256 scales, float scale,
-                                              __m256 total) {
-  const __m256i exact = _mm256_sub_epi32(dots, _mm256_set1_epi32(correction));
-  return _mm256_fmadd_ps(_mm256_mul_ps(scales, _mm256_set1_ps(scale)), _mm256_cvtepi32_ps(exact), total);
+/// Adds a group: scale * input's scale * dots, which are exact.
+static PLIMSOLL_INLINE __m256 add_scaled_dots(__m256i dots, __m256 scales, __m256 scale, __m256 total) {
+  return _mm256_fmadd_ps(_mm256_mul_ps(scales, scale), _mm256_cvtepi32_ps(dots), total);
 }
-static PLIMSOLL_INLINE __m256 add_scaled_sum(__m256 offsets, float scale, int sum, __m256 total) {
-  return _mm256_fmadd_ps(offsets, _mm256_set1_ps(scale * static_cast<float>(sum)), total);
+static PLIMSOLL_INLINE __m256 add_scaled_sum(__m256 offsets, __m256 scale, __m256i sum, __m256 total) {
+  return _mm256_fmadd_ps(offsets, _mm256_mul_ps(scale, _mm256_cvtepi32_ps(sum)), total);
 }
 template <PanelForm kForm>
 static PLIMSOLL_INLINE int sum_of_group(const Int8Block& x, int group) {
@@ -59,6 +57,27 @@ template <PanelForm kForm, int kPlanes>
 static PLIMSOLL_INLINE int sum_of_planes(const Int8Block* x, std::int64_t blocks, int group) {
   const int upper = sum_of_group<kForm>(x[0], group);
   return kPlanes == 1 ? upper : kDigitOfTwo * upper + sum_of_group<kForm>(x[blocks], group);
+}
+
+/// The same in every lane, without a detour through scalars: sums stand side by side in a block.
+template <PanelForm kForm, int kPlanes>
+static PLIMSOLL_INLINE __m256i sums_in_lanes(const Int8Block* x, std::int64_t blocks, int group) {
+  const __m256i wanted = _mm256_set1_epi32(kForm.group == kInt8Block ? 0x00010001
+                                           : group == 0              ? 0x00000001
+                                                                     : 0x00010000);
+  const auto sum = [wanted](const Int8Block& block) __attribute__((always_inline)) {
+    return _mm256_madd_epi16(broadcast_word(block.sums), wanted);
+  };
+  if constexpr (kPlanes == 1) return sum(x[0]);
+  return joined(sum(x[0]), sum(x[blocks]));
+}
+/// Takes from products of codes what they stand above the numbers.
+template <PanelForm kForm>
+static PLIMSOLL_INLINE __m256i corrected(__m256i dots, __m256i sum) {
+  if constexpr (kForm.bias == 0) return dots;
+  constexpr int kShift = __builtin_ctz(static_cast<unsigned>(kForm.bias | 256));
+  static_assert(kForm.bias == 0 || kForm.bias == 1 << kShift);
+  return _mm256_sub_epi32(dots, _mm256_slli_epi32(sum, kShift));
 }
 
 /// Products of bytes that a sum of 16 bits holds: of pairs of codes and inputs of at most 127.
@@ -164,14 +183,14 @@ static void byte_tile(const OpenPanel& open, int half, std::int64_t columns, con
       }
       for (int row = 0; row < kRows; row += kPlanes) {
         const Int8Block* const input = x + row * blocks + block;
-        const int sum = sum_of_planes<kForm, kPlanes>(input, blocks, group);
+        const __m256i sum = sums_in_lanes<kForm, kPlanes>(input, blocks, group);
+        const __m256 scale = _mm256_broadcast_ss(&input->scale);
         for (int i = 0; i < 2; ++i) {
           __m256& total = sums[row / kPlanes][i];
           const __m256i all = kPlanes == 1 ? dots[row][i] : joined(dots[row][i], dots[row + kPlanes - 1][i]);
-          total =
-              add_scaled_dots(all, kForm.bias * sum, _mm256_loadu_ps(scales + 8 * i), input->scale, total);
+          total = add_scaled_dots(corrected<kForm>(all, sum), _mm256_loadu_ps(scales + 8 * i), scale, total);
           if constexpr (kForm.has_offset)
-            total = add_scaled_sum(_mm256_loadu_ps(offsets + 8 * i), input->scale, sum, total);
+            total = add_scaled_sum(_mm256_loadu_ps(offsets + 8 * i), scale, sum, total);
         }
       }
       scales += kHalfPanel;
@@ -205,10 +224,11 @@ static void word_tile(const OpenPanel& open, int half, std::int64_t columns, con
     }
     for (int row = 0; row < kRows; ++row) {
       const Int8Block* const input = x + row * kPlanes * blocks + block;
-      const int sum = sum_of_planes<kForm, kPlanes>(input, blocks, 0);
+      const __m256i sum = sums_in_lanes<kForm, kPlanes>(input, blocks, 0);
+      const __m256 scale = _mm256_broadcast_ss(&input->scale);
       for (int i = 0; i < 2; ++i)
-        sums[row][i] = add_scaled_dots(dots[row][i], kForm.bias * sum, _mm256_loadu_ps(scales + 8 * i),
-                                       input->scale, sums[row][i]);
+        sums[row][i] = add_scaled_dots(corrected<kForm>(dots[row][i], sum), _mm256_loadu_ps(scales + 8 * i),
+                                       scale, sums[row][i]);
     }
   }
 }

@@ -77,15 +77,15 @@ static void panel_times_rows(const Byte* panel, std::int64_t columns, const Int8
           const __m256 scales = PanelScales<kType>::scale(header, panel, group, part);
           for (int row = 0; row < kRows; row += kPlanes) {
             const Int8Block* const input = x + row * blocks + block;
-            const int sum = sum_of_planes<kForm, kPlanes>(input, blocks, group);
+            const __m256i sum = sums_in_lanes<kForm, kPlanes>(input, blocks, group);
+            const __m256 scale = _mm256_broadcast_ss(&input->scale);
             __m256& total = sums[row / kPlanes][part];
-            const __m256i all =
+            __m256i all =
                 kPlanes == 1 ? dots[row][part] : joined(dots[row][part], dots[row + kPlanes - 1][part]);
-            total =
-                add_scaled_dots(all, kForm.largest > 63 ? 0 : kForm.bias * sum, scales, input->scale, total);
+            if constexpr (kForm.largest <= 63) all = corrected<kForm>(all, sum);
+            total = add_scaled_dots(all, scales, scale, total);
             if constexpr (kForm.has_offset)
-              total =
-                  add_scaled_sum(PanelScales<kType>::offset(header, panel, part), input->scale, sum, total);
+              total = add_scaled_sum(PanelScales<kType>::offset(header, panel, part), scale, sum, total);
           }
         }
       }
