@@ -5,97 +5,33 @@
 #pragma once
 
 #include "kernels/attention.h"
+#include "kernels/attention_split.h"
 #include "kernels/simd_attention_forms.h"
 #include "kernels/simd_exponential.h"
 
 namespace plimsoll::kernels {
 
-static constexpr float kNothingSeen = -__FLT_MAX__;  // the maximum of no score
 static constexpr float kLaneNumbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/// Where a tile's split lies, and what of it is seen. Positions count from the split's first.
-struct SplitOfTile {
-  SplitOfTile(const AttentionTile& its_tile, std::int64_t split)
-      : tile(its_tile), start(split * kAttentionSplit) {}
-
-  const AttentionTile& tile;
-  std::int64_t start;                 // the split's first position
-  int begin = 0, end = 0;             // what any of the queries sees
-  int first[kAttentionQueries] = {};  // what each one sees
-  int last[kAttentionQueries] = {};   // behind it
-  const Byte* keys[kAttentionSplit];  // from begin to end, and copies of the nearest to the borders of blocks
-  const Byte* values[kAttentionSplit];
-};
-
-static inline int within_split(std::int64_t position, std::int64_t start) {
-  const std::int64_t at = position - start;
-  return static_cast<int>(at < 0 ? 0 : at > kAttentionSplit ? kAttentionSplit : at);
-}
-
-/// rows[i] for positions start + i, i in [begin, end).
-static inline void find_rows(const KeyValues& cached, std::int64_t start, int begin, int end,
-                             const Byte** keys, const Byte** values) {
-  const auto* const key = reinterpret_cast<const Byte*>(cached.keys);
-  const auto* const value = reinterpret_cast<const Byte*>(cached.values);
-  std::int64_t block = (start + begin) / cached.block_size, slot = (start + begin) % cached.block_size;
-  for (int i = begin; i < end; ++i) {
-    std::int64_t at = 0;
-    if (cached.blocks)
-      at = cached.blocks[block] * cached.block_bytes;
-    else
-      slot = start + i;
-    keys[i] = key + at + slot * cached.key_bytes;
-    if (values) values[i] = value + at + slot * cached.value_bytes;
-    if (++slot == cached.block_size) {
-      slot = 0;
-      ++block;
-    }
-  }
-}
-
-static inline void find_split(SplitOfTile& found) {
-  found.begin = kAttentionSplit;
-  for (std::size_t q = 0; q < found.tile.queries.size(); ++q) {
-    const AttentionQuery& query = found.tile.queries[q];
-    found.first[q] = within_split(query.first, found.start);
-    found.last[q] = within_split(query.end, found.start);
-    if (found.first[q] >= found.last[q]) continue;
-    found.begin = found.first[q] < found.begin ? found.first[q] : found.begin;
-    found.end = found.last[q] > found.end ? found.last[q] : found.end;
-  }
-  if (found.begin >= found.end) return;
-  find_rows(found.tile.cached, found.start, found.begin, found.end, found.keys, found.values);
-  for (int i = found.begin / kAttentionBlock * kAttentionBlock; i < found.begin; ++i)
-    found.keys[i] = found.keys[found.begin];
-  for (int i = found.end; i % kAttentionBlock != 0; ++i) found.keys[i] = found.keys[found.end - 1];
-}
-
-static PLIMSOLL_INLINE void prefetch(const Byte* at, std::int64_t bytes) {
-  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(at + i, 0, 2);
-}
-
-/// The keys of one block of a split. rows: [kAttentionBlock], out: [head_dim, kAttentionBlock]
+/// The keys of one vector of positions. rows: [kLanes], out: [head_dim, kAttentionBlock], its columns
 template <class V, class Form>
 static void turn_keys(const Byte* const* rows, std::int64_t head_dim, float* out) {
-  for (int j = 0; j < kAttentionBlock; j += V::kLanes) {
-    typename V::F lanes[V::kLanes];
-    std::int64_t d = 0;
-    if constexpr (Form::kIsPairs)
-      for (; d + 2 * V::kLanes <= head_dim; d += 2 * V::kLanes) {
-        for (int i = 0; i < V::kLanes; ++i)
-          lanes[i] = V::load(reinterpret_cast<const float*>(rows[j + i] + 2 * d));
-        V::transpose(lanes);
-        for (int i = 0; i < V::kLanes; ++i) {
-          V::store(out + (d + 2 * i) * kAttentionBlock + j, V::low_bf16(lanes[i]));
-          V::store(out + (d + 2 * i + 1) * kAttentionBlock + j, V::high_bf16(lanes[i]));
-        }
-      }
-    for (; d < head_dim; d += V::kLanes) {
-      const std::int64_t n = head_dim - d < V::kLanes ? head_dim - d : V::kLanes;
-      for (int i = 0; i < V::kLanes; ++i) lanes[i] = Form::template load<V>(rows[j + i], d, n);
+  typename V::F lanes[V::kLanes];
+  std::int64_t d = 0;
+  if constexpr (Form::kIsPairs)
+    for (; d + 2 * V::kLanes <= head_dim; d += 2 * V::kLanes) {
+      for (int i = 0; i < V::kLanes; ++i) lanes[i] = V::load(reinterpret_cast<const float*>(rows[i] + 2 * d));
       V::transpose(lanes);
-      for (int i = 0; i < n; ++i) V::store(out + (d + i) * kAttentionBlock + j, lanes[i]);
+      for (int i = 0; i < V::kLanes; ++i) {
+        V::store(out + (d + 2 * i) * kAttentionBlock, V::low_bf16(lanes[i]));
+        V::store(out + (d + 2 * i + 1) * kAttentionBlock, V::high_bf16(lanes[i]));
+      }
     }
+  for (; d < head_dim; d += V::kLanes) {
+    const std::int64_t n = head_dim - d < V::kLanes ? head_dim - d : V::kLanes;
+    for (int i = 0; i < V::kLanes; ++i) lanes[i] = Form::template load<V>(rows[i], d, n);
+    V::transpose(lanes);
+    for (int i = 0; i < n; ++i) V::store(out + (d + i) * kAttentionBlock, lanes[i]);
   }
 }
 
@@ -156,25 +92,6 @@ static PLIMSOLL_INLINE void for_groups(int num_queries, Use use) {
     use(q, num_queries - q < kQueriesAtOnce<V> ? num_queries - q : kQueriesAtOnce<V>);
 }
 
-/// What any, and what all, of some queries see of positions [begin, end); empty where from >= to.
-struct SeenRange {
-  int begin, end, common_begin, common_end;
-};
-static inline SeenRange seen_by(const SplitOfTile& split, int q, int n, int begin, int end) {
-  SeenRange seen{end, begin, begin, end};
-  for (int i = q; i < q + n; ++i) {
-    const int first = split.first[i] > begin ? split.first[i] : begin;
-    const int last = split.last[i] < end ? split.last[i] : end;
-    if (first < last) {
-      seen.begin = first < seen.begin ? first : seen.begin;
-      seen.end = last > seen.end ? last : seen.end;
-    }
-    seen.common_begin = first > seen.common_begin ? first : seen.common_begin;
-    seen.common_end = last < seen.common_end ? last : seen.common_end;
-  }
-  return seen;
-}
-
 /// All products of a split. buffer: [head_dim, kAttentionBlock], scores: [queries, kAttentionSplit]
 template <class V, class Form>
 static void score_split(const SplitOfTile& split, float* buffer, float* scores) {
@@ -182,9 +99,12 @@ static void score_split(const SplitOfTile& split, float* buffer, float* scores) 
   const auto num_queries = static_cast<int>(split.tile.queries.size());
   for (int at = split.begin / kAttentionBlock * kAttentionBlock; at < split.end; at += kAttentionBlock) {
     const int end = at + kAttentionBlock < split.end ? at + kAttentionBlock : split.end;
-    for (int i = at > split.begin ? at : split.begin; i < end; ++i)
-      prefetch(split.values[i], cached.value_bytes);
-    turn_keys<V, Form>(split.keys + at, cached.head_dim, buffer);
+    const int ahead = end + kAttentionBlock < split.end ? end + kAttentionBlock : split.end;
+    prefetch(split.keys, end, ahead, cached.key_bytes);
+    for (int j = at; j < at + kAttentionBlock; j += V::kLanes) {
+      prefetch(split.values, j, j + V::kLanes, cached.value_bytes);
+      turn_keys<V, Form>(split.keys + j, cached.head_dim, buffer + (j - at));
+    }
     for_groups<V>(num_queries, [&](int q, int n) {
       const SeenRange seen = seen_by(split, q, n, at, end);
       if (seen.begin < seen.end)
@@ -319,13 +239,18 @@ template <class V, class Form>
 static void add_split(const SplitOfTile& split, const float* weights, float* buffer, float* parts) {
   const KeyValues& cached = split.tile.cached;
   const auto num_queries = static_cast<int>(split.tile.queries.size());
-  if (num_queries <= kQueriesAtOnce<V> && cached.value_dim % V::kLanes == 0)
-    return add_seen<V, Form>(split, 0, num_queries, split.values, cached.value_dim, split.begin, split.end,
-                             weights, parts);
+  const bool is_direct = num_queries <= kQueriesAtOnce<V> && cached.value_dim % V::kLanes == 0;
   const std::int64_t columns = (cached.value_dim + V::kLanes - 1) / V::kLanes * V::kLanes;
   const Byte* rows[kAttentionSplit];
   for (int at = split.begin; at < split.end; at += kAttentionBlock) {
     const int end = at + kAttentionBlock < split.end ? at + kAttentionBlock : split.end;
+    const int ahead = end == split.end ? split.num_next : end - split.begin;
+    prefetch(split.next_keys, at - split.begin, ahead < split.num_next ? ahead : split.num_next,
+             cached.key_bytes);
+    if (is_direct) {
+      add_seen<V, Form>(split, 0, num_queries, split.values, columns, at, end, weights, parts);
+      continue;
+    }
     for (int i = at; i < end; ++i) {
       float* const row = buffer + (i - at) * columns;
       rows[i] = reinterpret_cast<const Byte*>(row);
@@ -336,17 +261,6 @@ static void add_split(const SplitOfTile& split, const float* weights, float* buf
       add_seen<V, FormF32>(split, q, n, rows, columns, at, end, weights, parts);
     });
   }
-}
-
-/// Fetches the keys of the next split while this one's values are added.
-static inline void prefetch_next(const SplitOfTile& split) {
-  std::int64_t end = 0;
-  for (const AttentionQuery& query : split.tile.queries) end = query.end > end ? query.end : end;
-  const std::int64_t next = split.start + kAttentionSplit;
-  const Byte* rows[kAttentionSplit];
-  const int count = within_split(end, next);
-  if (count > 0) find_rows(split.tile.cached, next, 0, count, rows, nullptr);
-  for (int i = 0; i < count; ++i) prefetch(rows[i], split.tile.cached.key_bytes);
 }
 
 template <class V, class Form>
@@ -367,7 +281,6 @@ static void attend_split_as(const AttentionTile& tile, std::int64_t split_number
         value_factors[i] = Form::factor(split.values[i], tile.cached.value_dim);
       }
     score_split<V, Form>(split, buffer, scores);
-    prefetch_next(split);
   }
   for (int q = 0; q < num_queries; ++q)
     if (split.first[q] < split.last[q])
@@ -383,10 +296,6 @@ static void simd_attend_split(const AttentionTile& tile, std::int64_t split, flo
   for_form(tile.cached.dtype, [&](auto form) __attribute__((always_inline)) {
     attend_split_as<V, decltype(form)>(tile, split, parts, scratch);
   });
-}
-
-static inline bool has_seen_nothing(const float* part) {
-  return part[0] == kNothingSeen && part[1] == 0.0f;
 }
 
 template <class V>
