@@ -156,7 +156,7 @@ void read_memory(benchmark::State& state, int threads) {
   print(state, static_cast<double>(kPoolBytes), 0);
 }
 
-// The same blocks, read in the order of the table: what no attention over them can exceed.
+// The same blocks, read in the order of the table: what a plain sum reaches without fetching ahead.
 void read_blocks(benchmark::State& state, const Setup& setup) {
   const Pool pool(setup, 0);
   ThreadPool team(setup.threads);

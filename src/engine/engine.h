@@ -188,6 +188,10 @@ class Engine {
   /// logprobs, logits or an embedding.
   virtual std::span<Output> step() = 0;
 
+  /// Why results rest on zeros, once a file that is mapped became shorter: the model's, or one of
+  /// packed_cache_dir. To be asked after each step.
+  virtual std::optional<Error> cut_error() const = 0;
+
   /// Writes the prefix cache to prefix_cache_dir, when one was given; for the end, when nothing runs.
   /// Errors: kUsage when it cannot be written.
   virtual Status save_prefix_cache() = 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,8 @@ class Graph {
   int max_logit_rows() const { return max_logit_rows_; }
   const RopeTables& ropes() const { return ropes_; }
   Bytes weight_bytes() const { return weights_.stored; }
+  /// Of the file that panels are mapped from; the model's own is the artifact's.
+  std::optional<Error> cut_error() const { return weights_.kept_panels.cut_error(); }
   /// Bytes of all buffers of this object, as allocated.
   Bytes buffer_bytes() const;
 

@@ -68,7 +68,8 @@ bool Graph::is_fused(const FfnWeights& weights, const model::Ffn& ffn) const {
   };
   return ffn.is_gated && ffn.gate_scale == 1.0 && weights.up_bias.empty() && weights.gate_bias.empty() &&
          weights.inner_norm.empty() && are_panels(weights.up) && are_panels(weights.gate) &&
-         are_panels(weights.down) && weights.up.rows % kernels::kPanelRows == 0;
+         are_panels(weights.down) && weights.gate.rows == weights.up.rows &&
+         weights.up.rows % kernels::kPanelRows == 0;
 }
 
 // Panels of gate and up side by side, the activation behind them, and what it gives rounded for down: a panel
@@ -80,9 +81,10 @@ Graph::Rounded Graph::gate_panels(const FfnWeights& weights, const model::Ffn& f
   const Product gate{&weights.gate, gate_.data(), width}, up{&weights.up, up_.data(), width};
   const Product both[] = {gate, up};
   const Rounded rounded = round_inputs(both, input, num_rows);
-  // The second half of codes_: one plane of inputs fits the first, however wide.
+  // The second half of codes_: one plane of inputs in eight bits fits the first, however wide; in bf16 it may
+  // not, and is still read when the first codes are written.
   kernels::Int8Block* const codes = codes_.data() + std::ssize(codes_) / 2;
-  const bool takes = takes_codes(weights.down);
+  const bool takes = takes_codes(weights.down) && rounded.form != Rounded::Form::kPairs;
   const std::int64_t share = rows_per_chunk(weights.up, num_rows);
   team_.run(divided_up(width, share), [&](std::int64_t chunk, int thread) {
     const std::int64_t begin = chunk * share, end = std::min(begin + share, width);

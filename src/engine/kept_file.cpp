@@ -30,11 +30,13 @@ void add_samples(Digest& digest, std::span<const std::byte> data) {
 
 void remove_old_partials(const fs::path& file) {
   const auto too_old = fs::file_time_type::clock::now() - std::chrono::hours(1);
-  std::error_code unknown;
-  for (const auto& entry : fs::directory_iterator(file.parent_path(), unknown)) {
-    const std::string name = entry.path().filename().string();
+  std::error_code error, unknown;
+  for (fs::directory_iterator entry(file.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     if (!name.starts_with(file.filename().string() + ".partial.")) continue;
-    if (entry.last_write_time(unknown) < too_old) fs::remove(entry.path(), unknown);
+    const auto written = entry->last_write_time(unknown);
+    if (!unknown && written < too_old) fs::remove(entry->path(), unknown);
   }
 }
 

@@ -62,6 +62,11 @@ void PagedEngine::load_prefix_cache(const EngineOptions& options) {
   }
 }
 
+std::optional<Error> PagedEngine::cut_error() const {
+  if (auto error = artifact::cut_error(*artifact_)) return error;
+  return graph_.cut_error();
+}
+
 Status PagedEngine::save_prefix_cache() {
   if (prefix_folder_.empty()) return {};
   PLIMSOLL_TRY(const std::int64_t tokens, save_prefixes(prefix_folder_, prefix_identity_, scheduler_, pool_));

@@ -41,6 +41,7 @@ class PagedEngine final : public Engine {
   std::int64_t vocab_size() const override { return spec_.vocab_size; }
   bool has_work() const override { return scheduler_.has_work() || !finished_early_.empty(); }
   Bytes resident_kv_bytes() const override { return pool_.resident_bytes(); }
+  std::optional<Error> cut_error() const override;
   Status save_prefix_cache() override;
 
   Result<RequestId> add(Submission submission) override;

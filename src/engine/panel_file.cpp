@@ -39,22 +39,33 @@ std::string panels_identity(const artifact::Artifact& artifact, std::string_view
   return digest.finish();
 }
 
-Result<std::shared_ptr<std::byte>> map_panels(const std::string& folder, const std::string& identity,
-                                              std::int64_t bytes) {
+std::span<const std::byte> KeptPanels::panels() const {
+  const auto content = file->bytes();
+  return content.subspan(kHeaderBytes, content.size() - kHeaderBytes - kDigestBytes);
+}
+
+std::optional<Error> KeptPanels::cut_error() const {
+  if (!file || !file->was_cut()) return std::nullopt;
+  return Error{ErrorCode::kMalformed,
+               "reading kept panels: the file became shorter while it was used, or its disk fails", path,
+               "start again: the file is written anew"};
+}
+
+Result<KeptPanels> map_panels(const std::string& folder, const std::string& identity, std::int64_t bytes) {
   const std::string path = path_of(folder, identity);
   std::error_code unknown;
-  if (!fs::exists(path, unknown)) return std::shared_ptr<std::byte>();
-  PLIMSOLL_TRY(MappedFile opened, MappedFile::open(path));
-  const auto content = opened.bytes();
+  if (!fs::exists(path, unknown)) return KeptPanels();
+  PLIMSOLL_TRY(MappedFile file, MappedFile::open(path));
+  const auto content = file.bytes();
   const std::string header = header_of(identity, bytes);
-  if (content.size() != kHeaderBytes + static_cast<std::size_t>(bytes) + kDigestBytes ||
-      std::memcmp(content.data(), header.data(), kHeaderBytes) != 0)
+  const auto panels_end = kHeaderBytes + static_cast<std::size_t>(bytes);
+  if (content.size() != panels_end + kDigestBytes ||
+      std::memcmp(content.data(), header.data(), kHeaderBytes) != 0 ||
+      std::memcmp(content.data() + panels_end, sha256_hex(content.first(kHeaderBytes)).data(),
+                  kDigestBytes) != 0)
     return fail(ErrorCode::kMalformed, "the kept panels are not used: they belong to another model or layout",
-                path, "delete the file; it is written anew at this start");
-  const auto file = std::make_shared<MappedFile>(std::move(opened));
-  // Only read; the pointer's type is that of panels in memory of their own.
-  auto* const panels = const_cast<std::byte*>(file->bytes().data()) + kHeaderBytes;
-  return std::shared_ptr<std::byte>(file, panels);
+                path, "nothing: the file is written anew at this start");
+  return KeptPanels{std::make_shared<const MappedFile>(std::move(file)), path};
 }
 
 Status keep_panels(const std::string& folder, const std::string& identity,

@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "artifact/artifact.h"
+#include "base/mapped_file.h"
 #include "base/result.h"
 
 namespace plimsoll::engine {
@@ -18,10 +20,20 @@ namespace plimsoll::engine {
 /// Names what panels depend on: the model (add_model), their layout, `quantization` at load. 64 hex digits.
 std::string panels_identity(const artifact::Artifact& artifact, std::string_view quantization);
 
-/// The panels of a file, `bytes` of them, at an address for vectors; they live as long as the pointer. Null
-/// when there is no file. Errors: kMalformed for a file that is not what its name says.
-Result<std::shared_ptr<std::byte>> map_panels(const std::string& folder, const std::string& identity,
-                                              std::int64_t bytes);
+/// Panels in a mapped file; they live as long as this or a copy.
+struct KeptPanels {
+  std::shared_ptr<const MappedFile> file;  // null: there is none
+  std::string path;
+
+  /// Begins at an address for vectors.
+  std::span<const std::byte> panels() const;
+  /// Whether the file became shorter while it was mapped: results since may rest on zeros.
+  std::optional<Error> cut_error() const;
+};
+
+/// The `bytes` of panels that were kept; no file when there is none. Errors: kMalformed for a file that is
+/// not what its name says.
+Result<KeptPanels> map_panels(const std::string& folder, const std::string& identity, std::int64_t bytes);
 
 /// Writes the file: whole or not at all. Errors: kUsage when it cannot be written.
 Status keep_panels(const std::string& folder, const std::string& identity, std::span<const std::byte> panels);

@@ -69,20 +69,21 @@ Parts parts_of(ModelWeights& weights) {
   return parts;
 }
 
-/// Calls make(matrix, its panels) where they have to be made, and lets each matrix be its panels at `out`.
+/// Calls make(matrix, where its panels begin), and lets each matrix be its panels.
 template <class Make>
-void take_over(const Parts& parts, const artifact::Artifact& artifact, ModelWeights& weights, std::byte* out,
-               Make make) {
+void take_over(const Parts& parts, const artifact::Artifact& artifact, ModelWeights& weights,
+               const std::byte* panels, Make make) {
+  std::int64_t at = 0;
   for (const auto& part : parts) {
     std::vector<std::span<const std::byte>> sources;
     for (StoredMatrix* matrix : part) {
       const auto& plain = std::get<PlainRows>(matrix->stored);
       sources.push_back(source_of(*matrix));
-      make(*matrix, out);
+      make(*matrix, at);
       const std::int64_t bytes = bytes_of(*matrix);
-      const PanelRows panels{plain.dtype, out, kernels::panel_bytes(plain.dtype, matrix->columns)};
-      *matrix = {matrix->rows, matrix->columns, panels};
-      out += bytes;
+      const PanelRows rows{plain.dtype, panels + at, kernels::panel_bytes(plain.dtype, matrix->columns)};
+      *matrix = {matrix->rows, matrix->columns, rows};
+      at += bytes;
     }
     for (const auto source : sources) let_go(artifact, weights, source);
   }
@@ -102,18 +103,18 @@ Status pack_at_load(const artifact::Artifact& artifact, const Packing& packing, 
   if (!folder.empty()) {
     auto kept = map_panels(folder, identity, total);
     if (!kept) log_warning(kept.error());
-    if (kept && *kept) {
-      weights.panels = std::move(*kept);
-      take_over(parts, artifact, weights, weights.panels.get(), [](const StoredMatrix&, std::byte*) {});
+    if (kept && kept->file) {
+      weights.kept_panels = std::move(*kept);
+      take_over(parts, artifact, weights, weights.kept_panels.panels().data(),
+                [](const StoredMatrix&, std::int64_t) {});
       return {};
     }
   }
   PLIMSOLL_TRY(weights.panels, reserve_weights(total, "--dtype"));
-  std::int64_t done = 0;
-  take_over(parts, artifact, weights, weights.panels.get(), [&](const StoredMatrix& matrix, std::byte* out) {
-    packing.on_progress(fmt::format("arranging weights: {} of {} MB", done / 1'000'000, total / 1'000'000));
-    move_panels(matrix, team, out);
-    done += bytes_of(matrix);
+  std::byte* const made = weights.panels.get();
+  take_over(parts, artifact, weights, made, [&](const StoredMatrix& matrix, std::int64_t at) {
+    packing.on_progress(fmt::format("arranging weights: {} of {} MB", at / 1'000'000, total / 1'000'000));
+    move_panels(matrix, team, made + at);
   });
   if (folder.empty()) return {};
   const auto stored = keep_panels(folder, identity, {weights.panels.get(), static_cast<std::size_t>(total)});

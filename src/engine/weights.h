@@ -11,6 +11,7 @@
 #include "artifact/artifact.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "engine/panel_file.h"
 #include "engine/stored_matrix.h"
 #include "model/model.h"
 
@@ -95,6 +96,7 @@ struct ModelWeights {
   std::shared_ptr<std::byte> blocks;    // what quantize_at_load made; matrices of it point into them
   std::int64_t blocks_bytes = 0;
   std::shared_ptr<std::byte> panels;  // what pack_at_load made; likewise
+  KeptPanels kept_panels;             // or found; likewise
   Bytes stored;                       // bytes of all tensors in use, each counted once
 };
 

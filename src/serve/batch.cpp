@@ -271,10 +271,9 @@ Status Batch::run(LoadedModel& model, std::ostream& out, const BatchOptions& opt
   Answers answers;
   const std::string& name = model.context.names.front();
   Metrics metrics(name, model.engine->memory());
-  EngineLoop loop(*model.engine, metrics,
-                  {.max_queue = std::numeric_limits<std::int32_t>::max(),
-                   .max_num_seqs = options.max_num_seqs,
-                   .artifact = model.artifact});
+  EngineLoop loop(
+      *model.engine, metrics,
+      {.max_queue = std::numeric_limits<std::int32_t>::max(), .max_num_seqs = options.max_num_seqs});
   Routes routes(model.context, loop, metrics, {.request_id_headers = true});
   const std::size_t most_under_way = 2 * static_cast<std::size_t>(options.max_num_seqs);
   std::size_t next = 0, under_way = 0;

@@ -112,7 +112,7 @@ void EngineLoop::run() {
         // Published before the step as well: a cancelled job's blocks are free now, not a step later.
         if (!commands.empty()) publish();
         const auto outputs = engine_.step();
-        if (const auto cut = options_.artifact ? artifact::cut_error(*options_.artifact) : std::nullopt)
+        if (const auto cut = engine_.cut_error())
           return give_up(fmt::format("{} ({})", cut->message, cut->where));
         dispatch(outputs);
       }

@@ -46,9 +46,6 @@ struct Job {
 struct EngineLoopOptions {
   std::int64_t max_queue = 4096;  // sequences that may wait; beyond it submit refuses
   int max_num_seqs = 64;          // of the engine
-  /// Whose weights the engine reads: a step that met the new end of a shorter file ends the engine. May be
-  /// empty.
-  std::shared_ptr<const artifact::Artifact> artifact;
 };
 
 class EngineLoop {

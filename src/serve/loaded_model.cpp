@@ -89,7 +89,7 @@ Result<LoadedModel> load_model(std::shared_ptr<const artifact::Artifact> artifac
   PLIMSOLL_TRY(context.defaults, read_sampling_defaults(*loaded.artifact, options.generation_config));
   PLIMSOLL_TRY(loaded.engine, engine::Engine::load(loaded.artifact, loaded.spec, options.engine));
   // The engine keeps much of what it read: no step would meet the new end of the file.
-  if (auto error = artifact::cut_error(*loaded.artifact)) return fail(std::move(*error));
+  if (auto error = loaded.engine->cut_error()) return fail(std::move(*error));
   const artifact::HubFacts* hub = loaded.artifact->hub();
   context.root = hub ? hub->id : without_trailing_slashes(options.model);
   context.names = options.served_model_names;

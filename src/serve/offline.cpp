@@ -159,7 +159,7 @@ Json Line::answer() const {
 
 void step(LoadedModel& model, Line::Requests& requests) {
   const auto outputs = model.engine->step();
-  if (const auto cut = model.artifact ? artifact::cut_error(*model.artifact) : std::nullopt) {
+  if (const auto cut = model.engine->cut_error()) {
     for (auto& [id, line] : requests)  // what came out is of no model
       line.first->fail(
           {.status = 500, .message = cut->message + " (" + cut->where + ")", .type = "server_error"});

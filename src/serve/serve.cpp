@@ -51,11 +51,9 @@ Result<std::unique_ptr<App>> App::start(const ServeOptions& options) {
   state->lines = serve::startup_lines(state->memory, state->model.load_seconds);
   state->host = options.host;
   state->metrics = std::make_unique<Metrics>(context.names.front(), state->memory);
-  state->loop =
-      std::make_unique<EngineLoop>(*state->model.engine, *state->metrics,
-                                   EngineLoopOptions{.max_queue = options.max_queue,
-                                                     .max_num_seqs = options.load.engine.max_num_seqs,
-                                                     .artifact = state->model.artifact});
+  state->loop = std::make_unique<EngineLoop>(
+      *state->model.engine, *state->metrics,
+      EngineLoopOptions{.max_queue = options.max_queue, .max_num_seqs = options.load.engine.max_num_seqs});
   state->routes = std::make_unique<Routes>(context, *state->loop, *state->metrics,
                                            RouteOptions{.api_keys = options.api_keys,
                                                         .request_id_headers = options.request_id_headers,

@@ -74,6 +74,9 @@ class ScriptedEngine : public engine::Engine {
   std::span<engine::Output> step() override;
   Bytes resident_kv_bytes() const override { return Bytes(0); }
   Status save_prefix_cache() override { return {}; }
+  std::optional<Error> cut_error() const override {
+    return artifact ? artifact::cut_error(*artifact) : std::nullopt;
+  }
 
   /// Steps wait while it is closed: a test sees requests in flight.
   void close_gate();
@@ -81,7 +84,8 @@ class ScriptedEngine : public engine::Engine {
 
   std::optional<TokenId> refuse_prompt_that_starts_with;
   bool throws_in_step = false;
-  std::vector<engine::SamplingParams> added;  // read it when the loop is idle
+  std::shared_ptr<const artifact::Artifact> artifact;  // whose files it reads, or null
+  std::vector<engine::SamplingParams> added;           // read it when the loop is idle
 
  private:
   struct Playing {

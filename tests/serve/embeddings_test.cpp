@@ -42,8 +42,7 @@ class EmbeddingsTest : public ::testing::Test {
   ModelContext context_ = test_context();
   ScriptedEngine engine_{"unused"};
   Metrics metrics_{"org/model", engine_.memory()};
-  EngineLoop loop_{engine_, metrics_,
-                   EngineLoopOptions{.max_queue = 100, .max_num_seqs = 8, .artifact = nullptr}};
+  EngineLoop loop_{engine_, metrics_, EngineLoopOptions{.max_queue = 100, .max_num_seqs = 8}};
   std::unique_ptr<Routes> routes_;
 };
 

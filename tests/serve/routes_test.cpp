@@ -20,10 +20,10 @@ class RoutesTest : public ::testing::Test {
   void open(std::string script, RouteOptions options = {}, std::int64_t max_queue = 100,
             int max_num_seqs = 8) {
     engine_ = std::make_unique<ScriptedEngine>(std::move(script));
+    engine_->artifact = artifact_;
     metrics_ = std::make_unique<Metrics>("org/model", engine_->memory());
     loop_ = std::make_unique<EngineLoop>(
-        *engine_, *metrics_,
-        EngineLoopOptions{.max_queue = max_queue, .max_num_seqs = max_num_seqs, .artifact = artifact_});
+        *engine_, *metrics_, EngineLoopOptions{.max_queue = max_queue, .max_num_seqs = max_num_seqs});
     options.version = "1.2.3";
     routes_ = std::make_unique<Routes>(context_, *loop_, *metrics_, std::move(options));
   }
