@@ -137,8 +137,8 @@ def rest():
 FIGURES = [*decodes(), *prefills(), *many(), *times(), *rest()]
 
 
-def verdict(groups, view):
-    """"met", "missed", or "-" where nothing was measured to judge by."""
+def verdict(groups, view, was_measured):
+    """What is asked for, and whether it is met by the turns that may be judged, which are those of `view`."""
     if not groups:
         return ""
     answers = []
@@ -147,6 +147,7 @@ def verdict(groups, view):
         known = [condition.holds(statistics.median(values), view) for condition, values in judged if values]
         answers.append(any(known) if known else None)
     text = " and ".join(" or ".join(condition.words(view) for condition in group) for group in groups)
-    if any(answer is False for answer in answers):
+    if False in answers:
         return f"{text}: **missed**"
-    return f"{text}: {'met' if all(answers) else 'not measured'}"
+    unknown = "not judged, others were busy" if was_measured and not view.rows else "not measured"
+    return f"{text}: {unknown if None in answers else 'met'}"

@@ -7,9 +7,11 @@ import platform
 import re
 import resource
 import subprocess
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+QUIET_CORES = 0.3  # what others may use in a turn that is judged: engines suffer differently from a busy neighbour
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -57,7 +59,9 @@ class Limits:
         if not self.program.exists() or self.program.stat().st_mtime < source.stat().st_mtime:
             subprocess.run(["c++", "-O2", "-std=c++20", "-pthread", "-o", str(self.program), str(source)], check=True)
 
-    def measure(self):
+    def measure(self, patience_s):
+        """Of the next moment in which others leave the cores alone, or of now when none comes in that time."""
+        wait_for_quiet(patience_s)
         return json.loads(subprocess.run([str(self.program), str(self.threads)], stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
@@ -66,6 +70,16 @@ def busy_s():
     fields = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     user, nice, system, _, _, interrupts, soft, stolen = fields
     return (user + nice + system + interrupts + soft + stolen) / TICKS
+
+
+def wait_for_quiet(patience_s):
+    """Until others leave the cores alone for half a second. What is to be measured has to stand still meanwhile."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        began, before = time.monotonic(), busy_s()
+        time.sleep(0.5)
+        if busy_s() - before <= QUIET_CORES * (time.monotonic() - began):
+            return
 
 
 def used_s(pid):

@@ -94,16 +94,16 @@ class Run:
         try:
             for number in range(self.arguments.rounds):
                 for part in chosen:
-                    now = self.limits.measure()
                     for key in [key for key in running if key in part.engines]:
-                        if not self.turn(part, model, key, running[key], number, isa, now):
+                        if not self.turn(part, model, key, running[key], number, isa):
                             running.pop(key).stop()
         finally:
             for server in running.values():
                 server.stop()
 
-    def turn(self, part, model, key, server, number, isa, now):
-        """Whether the server goes on: one that failed once is left out of the rest."""
+    def turn(self, part, model, key, server, number, isa):
+        """Whether the server goes on: one that failed once is left out of the rest. Others that keep a core busy are waited for."""
+        now = self.limits.measure(self.arguments.patience)
         server.thaw()
         try:
             client.run(self.places.plimsoll, client.Load(16, 8, 1, self.seed(part, number) + 500), server, self.tokenizer)
@@ -118,8 +118,8 @@ class Run:
         """A server of its own for each turn. The first start of each engine is not measured: it fills caches."""
         wanted = [key for key in self.arguments.peers if key in part.engines]
         for number in range(-1, self.arguments.rounds):
-            now = self.limits.measure()
             for key in list(wanted):
+                now = self.limits.measure(self.arguments.patience)
                 server = servers.ENGINES[key](model, part.shape, self.places, self.logs)
                 try:
                     if part.measure is not parts.start:
@@ -169,6 +169,7 @@ def arguments_of(given):
     parser.add_argument("--peers", default="", help=f"engines, by comma: {','.join(servers.ENGINES)}")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="one round, shorter loads: shows that all of it works")
+    parser.add_argument("--patience", type=float, default=20, help="seconds to wait before each turn for others to leave the cores alone")
     parser.add_argument("--sets", default="avx2,avx512_vnni", help="instruction sets to restrict kernels to, where the machine has wider ones")
     parser.add_argument("--out", type=Path, help="the results as JSON (build/peers_results.json); its rows that are not measured again "
                         "stay when the same script measured the same program on the same machine")

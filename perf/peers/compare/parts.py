@@ -31,7 +31,9 @@ class Turn:
     quick: bool
 
     def load(self, **shape):
-        return client.run(self.program, Load(seed=self.seed, **shape), self.server, self.tokenizer)
+        """Loads of other sizes have other prompts, since equal seeds begin alike; the same size again has the same prompts."""
+        seed = (self.seed * 10_000 + shape["prompt"]) * 100 + shape["requests"]
+        return client.run(self.program, Load(seed=seed, **shape), self.server, self.tokenizer)
 
 
 @dataclasses.dataclass(frozen=True)

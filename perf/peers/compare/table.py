@@ -7,6 +7,7 @@ import statistics
 from pathlib import Path
 
 from figures import FIGURES, TITLES, verdict
+from machine import QUIET_CORES
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -38,6 +39,11 @@ def digests_of_page(text):
     return dict(re.findall(r"\b(measured_by|written_by) `([0-9a-f]{64})`", inside))
 
 
+def judged(rows):
+    """Turns that others did not disturb; a ratio needs both of its two."""
+    return [row for row in rows if row["others_cores"] <= QUIET_CORES]
+
+
 @dataclasses.dataclass
 class View:
     """What was measured for one row of the table, under one instruction set."""
@@ -51,8 +57,8 @@ class View:
                 if row["engine"] == engine and self.figure.name in row["figures"]}
 
     def limit(self, read):
-        """Round -> value; the engines of a round share it."""
-        return {row["round"]: read(row["limits"]) for row in self.rows}
+        """Round -> value of plimsoll's turn."""
+        return {row["round"]: read(row["limits"]) for row in self.rows if row["engine"] == "plimsoll"}
 
     def shares(self, of):
         """Round -> part of the bandwidth that reading all weights for each token takes, or of the multiplication peak: bf16's for bf16
@@ -91,10 +97,11 @@ def ratio_cells(view):
 
 def row_of(view):
     figure = view.figure
+    quiet = dataclasses.replace(view, rows=judged(view.rows))
     cells = [figure.title, figure.model, *(spread(list(view.column(engine).values()), figure.digits) for engine in TITLES),
-             *ratio_cells(view), share_cell(view), verdict(figure.must, view), verdict(figure.goal, view),
-             spread(list(view.limit(lambda limits: max(limits["read_gbps"])).values()), 0),
-             spread(list(view.limit(lambda limits: limits["barrier_ns"] or 0).values()), 0),
+             *ratio_cells(view), share_cell(view), *(verdict(groups, quiet, bool(view.rows)) for groups in (figure.must, figure.goal)),
+             spread([max(row["limits"]["read_gbps"]) for row in view.rows], 0),
+             spread([row["limits"]["barrier_ns"] for row in view.rows if row["limits"]["barrier_ns"]], 0),
              spread([row["others_cores"] for row in view.rows], 1)]
     return f"| {' | '.join(cells)} |"
 
