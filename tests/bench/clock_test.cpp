@@ -149,12 +149,13 @@ TEST(Clock, ReadsAreHeldAgainstTheKernelsStamps) {
   TimetableServer server([](int, const Json&) { return completion(20); });
   auto records = records_of(4);
   const Observed observed = send(load_of({server.url()}, std::vector<Shot>(4)), records);
-  // Where the system gives stamps at all, nearly every read has one.
+  // Where the system gives stamps at all, nearly every read has one. Sockets that got none prove nothing: the
+  // kernel may only just have switched them on.
   if (kernel_gives_stamps()) {
     EXPECT_GE(observed.client_lag_ms.count(), 4);
+  }
+  if (observed.client_lag_ms.count() > 0) {
     EXPECT_GE(*observed.client_lag_ms.at(0), 0);
-  } else {
-    EXPECT_EQ(observed.client_lag_ms.count(), 0);
   }
   for (const RequestRecord& record : records) {
     EXPECT_GE(*record.first_token_s, *record.connected_s);
